@@ -1,0 +1,137 @@
+# kvrisk - see README.md. The two commands: `make run` and `make test`.
+#
+#   make              build ./kvrisk
+#   make run          install what is missing, build, open the screens on the bundled sample
+#   make test         install what is missing, build, run every test
+#   make check-mem    the unit tests under valgrind
+#   make fuzz         run every fuzz target for FUZZ_SECONDS each (clang)
+#   make bench        speed tables, side by side in one run
+#   make install      PREFIX=/usr/local, DESTDIR honoured
+#   make deps         install every build and test package that is missing
+#
+# Variables: CC=gcc|clang, SAN=1 (address and undefined behaviour), WERROR=1, V=1 (show commands).
+
+PKG_CONFIG   ?= pkg-config
+PREFIX       ?= /usr/local
+CFLAGS       ?= -O2 -g
+FUZZ_SECONDS ?= 60
+VERSION      := 0.1.0
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+ccname := $(if $(findstring clang,$(CC)),clang,gcc)
+B      := build/$(ccname)$(if $(SAN),-san)$(if $(WERROR),-werror)
+Q      := $(if $(V),,@)
+
+# Debian packages. Tests add to what the build needs; `make deps` installs both.
+DEPS_BUILD := gcc libc6-dev make pkg-config libncurses-dev libcjson-dev libgsl-dev libopenblas-dev \
+              libssl-dev libunistring-dev
+DEPS_TEST  := libcmocka-dev tmux ncurses-term procps locales python3 python3-scipy valgrind clang \
+              libclang-rt-dev
+
+PKGS      := libcjson gsl libcrypto openblas
+TERM_PKGS := ncursesw
+TEST_PKGS := cmocka
+
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
+        -Wvla -Wformat=2 -Werror=implicit-function-declaration $(if $(WERROR),-Werror)
+SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+comma := ,
+
+DEFS   := -D_XOPEN_SOURCE=700 -DKR_VERSION='"$(VERSION)"' -DKR_PREFIX='"$(PREFIX)"'
+cflags  = -std=c11 $(DEFS) -Isrc -I. $(WARN) $(SANFLAGS) $(CFLAGS) \
+          $(shell $(PKG_CONFIG) --cflags $(PKGS))
+# gsl's .pc file names -lgslcblas, which would shadow OpenBLAS's cblas with a slow one.
+# libunistring has no .pc file.
+libs    = $(filter-out -lgslcblas,$(shell $(PKG_CONFIG) --libs $(PKGS))) -lunistring -lpthread -lm $(LDLIBS)
+term_cflags = $(shell $(PKG_CONFIG) --cflags $(TERM_PKGS))
+term_libs   = $(shell $(PKG_CONFIG) --libs $(TERM_PKGS))
+
+obj       = $(patsubst %.c,$B/%.o,$(1))
+CORE      := $(call obj,$(wildcard src/base/*.c src/calib/*.c src/risk/*.c src/verdict/*.c \
+               src/engine/*.c src/evict/*.c src/sample/*.c src/export/*.c))
+CLI       := $(call obj,$(wildcard src/cli/*.c))
+UI        := $(call obj,$(filter-out ui/term.c,$(wildcard ui/*.c)))
+TERM_OBJS := $(call obj,$(wildcard ui/term.c))
+MAIN      := $(call obj,$(wildcard src/kvrisk.c))
+LIB       := $B/libkvrisk.a
+
+UNITS   := $(patsubst %.c,$B/%,$(wildcard tests/*/test_*.c))
+SCRIPTS := $(sort $(wildcard tests/*.sh tests/cli/*.sh tests/tty/*.sh))
+SCRIPTS := $(filter-out tests/run.sh %/lib.sh,$(SCRIPTS))
+BENCHES := $(patsubst %.c,$B/%,$(wildcard tests/bench/*.c))
+FUZZERS := $(patsubst %.c,$B/%,$(wildcard tests/fuzz/fuzz_*.c))
+
+all: kvrisk
+
+# Reads sources and libraries only when asked to build, so that `make run` works on a machine where
+# pkg-config itself must be installed first.
+kvrisk: $(MAIN) $(CLI) $(UI) $(TERM_OBJS) $(LIB)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(SANFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(term_libs) $(libs)
+
+$(LIB): $(CORE)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(TERM_OBJS): extra = $(term_cflags)
+$B/src/base/version.o: Makefile
+
+$B/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) $(cflags) $(extra) -MMD -MP -c -o $@ $<
+
+# A unit test sees every room but the terminal back end, so it needs no terminal.
+$B/tests/%: tests/%.c $(LIB) $(UI) $(CLI)
+	@mkdir -p $(@D)
+	@echo "  TEST  $<"
+	$(Q)$(CC) $(cflags) -MMD -MP $(LDFLAGS) -o $@ $< $(UI) $(CLI) $(LIB) \
+	    $(shell $(PKG_CONFIG) --cflags --libs $(TEST_PKGS)) $(libs)
+
+$B/tests/fuzz/%: tests/fuzz/%.c $(wildcard src/*/*.c src/*/*.h)
+	@mkdir -p $(@D)
+	@echo "  FUZZ  $<"
+	$(Q)clang $(filter-out -Werror,$(cflags)) -O1 -fsanitize=fuzzer,address,undefined -o $@ $< \
+	    $(wildcard src/base/*.c src/calib/*.c src/risk/*.c src/verdict/*.c src/engine/*.c) $(libs)
+
+units: $(UNITS)
+benches: $(BENCHES)
+fuzzers: $(FUZZERS)
+
+run: deps
+	@$(MAKE) --no-print-directory kvrisk
+	@./kvrisk
+
+test: deps
+	@$(MAKE) --no-print-directory test-only
+
+test-only: kvrisk $(UNITS)
+	@CC="$(CC)" SAN="$(SAN)" tests/run.sh $(UNITS) $(SCRIPTS)
+
+check-mem: $(UNITS)
+	@RUNNER="valgrind -q --leak-check=full --error-exitcode=9" tests/run.sh $(UNITS)
+
+fuzz: $(FUZZERS)
+	@for f in $(FUZZERS); do \
+	    c=tests/fuzz/corpus/$$(basename $$f); d=build/corpus/$$(basename $$f); mkdir -p $$d; \
+	    echo "== $$f"; $$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 \
+	        -artifact_prefix=build/ -print_final_stats=1 $$d $$([ -d $$c ] && echo $$c) 2>&1 | tail -n 15 || exit 1; done
+
+bench: deps
+	@$(MAKE) --no-print-directory kvrisk benches
+	@tests/bench/run.sh $B
+
+install: kvrisk
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/kvrisk
+	install -m 755 kvrisk $(DESTDIR)$(PREFIX)/bin/kvrisk
+	install -m 644 data/samples/* $(DESTDIR)$(PREFIX)/share/kvrisk/
+
+deps:
+	@tests/deps.sh $(DEPS_BUILD) $(DEPS_TEST)
+
+clean:
+	rm -rf build kvrisk
+
+.PHONY: all run test test-only check-mem fuzz fuzzers bench benches units install deps clean
+-include $(wildcard $(patsubst %.o,%.d,$(CORE) $(CLI) $(UI) $(TERM_OBJS) $(MAIN)) $(addsuffix .d,$(UNITS) $(BENCHES)))
