@@ -1,0 +1,15 @@
+/* cli.h - one function per subcommand. argv[0] is the subcommand's name.
+ *
+ * Each parses its options with getopt_long, does its work, prints data on stdout and messages on
+ * stderr as "kvrisk NAME: sentence", and returns the exit status. */
+#ifndef KR_CLI_CLI_H
+#define KR_CLI_CLI_H
+
+enum {
+    KR_EXIT_OK = 0,
+    KR_EXIT_ERROR = 1,
+    KR_EXIT_USAGE = 2,
+    KR_EXIT_FALLBACK = 3 /* certify: full-KV fallback for every method asked */
+};
+
+#endif
