@@ -26,11 +26,11 @@ Q      := $(if $(V),,@)
 
 # Debian packages. Tests add to what the build needs; `make deps` installs both.
 DEPS_BUILD := gcc libc6-dev make pkg-config libncurses-dev libcjson-dev libgsl-dev libopenblas-dev \
-              libssl-dev libunistring-dev
+              libssl-dev libunistring-dev libyaml-dev
 DEPS_TEST  := libcmocka-dev tmux ncurses-term procps locales python3 python3-scipy valgrind clang \
               libclang-rt-dev
 
-PKGS      := libcjson gsl libcrypto openblas
+PKGS      := libcjson gsl libcrypto openblas yaml-0.1
 TERM_PKGS := ncursesw
 TEST_PKGS := cmocka
 

@@ -95,14 +95,19 @@ static kr_status end_field(kr_csv *c, kr_error *err) {
     return KR_OK;
 }
 
-static kr_status fill(kr_csv *c, kr_error *err) {
-    c->pos = c->have = 0;
-    ptrdiff_t n = c->read(c->ctx, c->chunk, CHUNK);
+/* Reads more bytes behind those already there. */
+static kr_status fill_more(kr_csv *c, kr_error *err) {
+    ptrdiff_t n = c->read(c->ctx, c->chunk + c->have, CHUNK - c->have);
     if (n < 0)
         return kr_fail(err, KR_EIO, "%s: %s", c->file, strerror(errno));
-    c->have = (size_t)n;
+    c->have += (size_t)n;
     c->at_end = n == 0;
     return KR_OK;
+}
+
+static kr_status fill(kr_csv *c, kr_error *err) {
+    c->pos = c->have = 0;
+    return fill_more(c, err);
 }
 
 static size_t count_lines(const char *s, size_t n) {
@@ -203,7 +208,7 @@ static kr_status read_record(kr_csv *c, bool *got, kr_error *err) {
         kr_status st = c->pos == c->have && !c->at_end ? fill(c, err) : KR_OK;
         if (st != KR_OK)
             return st;
-        if (c->at_end)
+        if (c->pos == c->have && c->at_end)
             return finish(c, got, err);
         if ((st = step(c, got, err)) != KR_OK)
             return st;
@@ -237,9 +242,11 @@ static kr_status take_header(kr_csv *c, kr_error *err) {
 }
 
 static kr_status check_mark(kr_csv *c, kr_error *err) {
-    kr_status st = fill(c, err);
-    if (st != KR_OK)
-        return st;
+    while (c->have < 3 && !c->at_end) {
+        kr_status st = fill_more(c, err);
+        if (st != KR_OK)
+            return st;
+    }
     const unsigned char *s = (const unsigned char *)c->chunk;
     if (c->have >= 2 && ((s[0] == 0xff && s[1] == 0xfe) || (s[0] == 0xfe && s[1] == 0xff)))
         return kr_fail(err, KR_EFORMAT, "%s: the text is UTF-16; UTF-8 is expected", c->file);
