@@ -45,7 +45,8 @@ cflags  = -std=c11 $(DEFS) -Isrc -I. $(WARN) $(SANFLAGS) $(CFLAGS) \
 # gsl's .pc file names -lgslcblas, which would shadow OpenBLAS's cblas with a slow one.
 # libunistring has no .pc file.
 libs    = $(filter-out -lgslcblas,$(shell $(PKG_CONFIG) --libs $(PKGS))) -lunistring -lpthread -lm $(LDLIBS)
-term_cflags = $(shell $(PKG_CONFIG) --cflags $(TERM_PKGS))
+# Not its -D: the feature macros are the ones above.
+term_cflags = $(filter-out -D%,$(shell $(PKG_CONFIG) --cflags $(TERM_PKGS)))
 term_libs   = $(shell $(PKG_CONFIG) --libs $(TERM_PKGS))
 
 obj       = $(patsubst %.c,$B/%.o,$(1))

@@ -1,0 +1,113 @@
+#include "ui/keys.h"
+
+#define BIT(s) (1u << KR_SCREEN_##s)
+#define SIX (BIT(MAIN) | BIT(MAP) | BIT(POLICY) | BIT(TASKS) | BIT(REEVAL) | BIT(POINTS))
+#define WORK (SIX | BIT(REQUESTS))
+#define EVERY (WORK | BIT(HELP) | BIT(MESSAGES))
+#define F(n) (KR_KEY_F0 + (n))
+
+/* Order: a screen's own keys before the general ones; within a screen, as the bottom line shows
+ * them. Letters never need AltGr alone, and function keys only repeat what letters do. */
+static const kr_binding table[] = {
+    {{KR_KEY_LEFT, 'h', '-'}, "← h -", KR_ACT_LESS, BIT(MAP), "one cell to a lower tolerance", NULL},
+    {{KR_KEY_RIGHT, 'l', '+'}, "→ l +", KR_ACT_MORE, BIT(MAP), "one cell to a higher tolerance", NULL},
+    {{KR_KEY_UP, 'k'}, "↑ k", KR_ACT_UP, BIT(MAP), "one cell to a higher risk", NULL},
+    {{KR_KEY_DOWN, 'j'}, "↓ j", KR_ACT_DOWN, BIT(MAP), "one cell to a lower risk", "arrows cell"},
+    {{KR_KEY_ENTER}, "Enter", KR_ACT_ENTER, BIT(MAP), "take the cell as the contract", "use as contract"},
+    {{'m'}, "m", KR_ACT_MAP_MODE, BIT(MAP), "shade by certified, empirical or gap", "cert/emp/gap"},
+    {{'c'}, "c", KR_ACT_CONFIDENCE, BIT(MAP), "next confidence: 90, 95, 99 %", "confidence"},
+
+    {{'\t'}, "Tab", KR_ACT_NEXT_FIELD, WORK, "next contract value", "field"},
+    {{KR_KEY_BACKTAB}, "S-Tab", KR_ACT_PREV_FIELD, WORK, "previous contract value", NULL},
+    {{KR_KEY_LEFT, 'h', '-'}, "← h -", KR_ACT_LESS, WORK, "lower the value by one step", NULL},
+    {{KR_KEY_RIGHT, 'l', '+'}, "→ l +", KR_ACT_MORE, WORK, "raise the value by one step", "←→ value"},
+    {{KR_KEY_SLEFT, 'H'}, "S-← H", KR_ACT_MUCH_LESS, WORK, "lower the value by ten steps", NULL},
+    {{KR_KEY_SRIGHT, 'L'}, "S-→ L", KR_ACT_MUCH_MORE, WORK, "raise the value by ten steps", NULL},
+    {{'='}, "=", KR_ACT_TYPE, WORK, "type the value exactly, for example 0.08 or 5%", "type"},
+    {{KR_KEY_UP, 'k'}, "↑ k", KR_ACT_UP, EVERY, "up in the list", NULL},
+    {{KR_KEY_DOWN, 'j'}, "↓ j", KR_ACT_DOWN, BIT(MAIN), "down in the list: next method", "↑↓ method"},
+    {{KR_KEY_DOWN, 'j'}, "↓ j", KR_ACT_DOWN, BIT(POLICY), "down in the list: next level", "↑↓ level"},
+    {{KR_KEY_DOWN, 'j'}, "↓ j", KR_ACT_DOWN, BIT(TASKS), "down in the list: next task", "↑↓ task"},
+    {{KR_KEY_DOWN, 'j'}, "↓ j", KR_ACT_DOWN, BIT(REQUESTS), "down in the list: next request", "↑↓ request"},
+    {{KR_KEY_DOWN, 'j'}, "↓ j", KR_ACT_DOWN, BIT(POINTS), "down in the list: next point", "↑↓ point"},
+    {{KR_KEY_DOWN, 'j'}, "↓ j", KR_ACT_DOWN, BIT(HELP) | BIT(MESSAGES), "down", "↑↓ scroll"},
+    {{KR_KEY_DOWN, 'j'}, "↓ j", KR_ACT_DOWN, EVERY, "down in the list", NULL},
+    {{KR_KEY_PGUP, KR_CTRL('b')}, "PgUp", KR_ACT_PAGE_UP, EVERY, "one page up", NULL},
+    {{KR_KEY_PGDN, KR_CTRL('f'), ' '}, "PgDn", KR_ACT_PAGE_DOWN, EVERY, "one page down", NULL},
+    {{KR_KEY_HOME, 'g'}, "Home g", KR_ACT_FIRST, EVERY, "to the first row", NULL},
+    {{KR_KEY_END, 'G'}, "End G", KR_ACT_LAST, EVERY, "to the last row", NULL},
+    {{KR_KEY_ENTER}, "Enter", KR_ACT_ENTER, BIT(MAIN), "open the method, level by level", "detail"},
+    {{KR_KEY_ENTER}, "Enter", KR_ACT_ENTER, BIT(POLICY), "open this level, task by task", "tasks"},
+    {{KR_KEY_ENTER}, "Enter", KR_ACT_ENTER, BIT(TASKS), "open the requests of the task", "requests"},
+    {{KR_KEY_ENTER}, "Enter", KR_ACT_ENTER, BIT(POINTS), "go back to the point's contract and method", "go there"},
+    {{'e'}, "e", KR_ACT_EVENTS, BIT(POLICY) | BIT(TASKS) | BIT(REQUESTS),
+     "requests above the tolerance only, or all", "events"},
+    {{'e'}, "e", KR_ACT_NOTE, BIT(POINTS), "change the point's note", "note"},
+    {{'d', KR_KEY_DELETE}, "d", KR_ACT_DELETE, BIT(POINTS), "delete the point", "delete"},
+    {{'x'}, "x", KR_ACT_EXPORT, BIT(POINTS), "export all points as JSON", "export"},
+    {{'x'}, "x", KR_ACT_EXPORT, BIT(MAP), "export the map as CSV", "export"},
+    {{'x'}, "x", KR_ACT_EXPORT, BIT(MAIN) | BIT(POLICY) | BIT(TASKS) | BIT(REEVAL) | BIT(REQUESTS),
+     "export the operating point as JSON", NULL},
+    {{'X'}, "X", KR_ACT_APPEND, WORK, "export the points as CSV", NULL},
+    {{'['  , '<'}, "[ <", KR_ACT_LEVEL_UP, WORK, "one level more conservative", NULL},
+    {{']', '>'}, "] >", KR_ACT_LEVEL_DOWN, BIT(TASKS) | BIT(REQUESTS) | BIT(POLICY),
+     "one level more aggressive", "[ ] level"},
+    {{']', '>'}, "] >", KR_ACT_LEVEL_DOWN, WORK, "one level more aggressive", NULL},
+    {{'p'}, "p", KR_ACT_NEXT_METHOD, BIT(MAP) | BIT(POLICY) | BIT(TASKS) | BIT(REQUESTS), "next method",
+     "p/P method"},
+    {{'p'}, "p", KR_ACT_NEXT_METHOD, WORK, "next method", NULL},
+    {{'P'}, "P", KR_ACT_PREV_METHOD, WORK, "previous method", NULL},
+    {{'u', KR_CTRL('u')}, "u", KR_ACT_UNDO, WORK, "undo the last change of the contract", "undo"},
+    {{'U', KR_CTRL('r')}, "U", KR_ACT_REDO, WORK, "redo", NULL},
+    {{'0'}, "0", KR_ACT_RESET, WORK, "back to the file's contract", "reset"},
+    {{'x'}, "x", KR_ACT_EXPORT, BIT(MAIN), "export the operating point as JSON", "export"},
+    {{'a'}, "a", KR_ACT_ADD_POINT, WORK, "add the operating point to Points, with a note", "add point"},
+    {{'s'}, "s", KR_ACT_SORT, BIT(MAIN) | BIT(TASKS) | BIT(REQUESTS), "sort by the next column", "sort"},
+    {{'S'}, "S", KR_ACT_REVERSE, BIT(MAIN) | BIT(TASKS) | BIT(REQUESTS), "reverse the order", NULL},
+    {{'/'}, "/", KR_ACT_FILTER, EVERY & ~BIT(MAP) & ~BIT(REEVAL) & ~BIT(MESSAGES),
+     "filter the list by a part of its text", "filter"},
+    {{'n'}, "n", KR_ACT_FIND_NEXT, BIT(TASKS) | BIT(REQUESTS) | BIT(MAIN),
+     "next row that is not certified or exceeds", NULL},
+    {{'N'}, "N", KR_ACT_FIND_PREV, BIT(TASKS) | BIT(REQUESTS) | BIT(MAIN), "previous such row", NULL},
+    {{'v'}, "v", KR_ACT_PLOT, BIT(MAIN) | BIT(POLICY), "plot shown or hidden", NULL},
+    {{'V'}, "V", KR_ACT_ALPHABET, BIT(MAIN) | BIT(POLICY), "plot in blocks, braille or ASCII", NULL},
+    {{'i'}, "i", KR_ACT_STATEMENT, WORK, "the whole statement with its assumptions", NULL},
+    {{'r'}, "r", KR_ACT_REEVALUATE, WORK, "re-evaluate the selected policy and level", NULL},
+    {{'R'}, "R", KR_ACT_RELOAD, WORK, "read the file again", NULL},
+    {{'1', F(2)}, "1 F2", KR_ACT_MAIN, EVERY, "Main: contract, methods, verdicts", NULL},
+    {{'2', F(3)}, "2 F3", KR_ACT_MAP, EVERY, "Map: certified share over tolerance and risk", NULL},
+    {{'3', F(4)}, "3 F4", KR_ACT_POLICY, EVERY, "Policy: one method level by level", NULL},
+    {{'4', F(5)}, "4 F5", KR_ACT_TASKS, EVERY, "Tasks: where it hurts, down to the requests", NULL},
+    {{'5', F(6)}, "5 F6", KR_ACT_REEVAL, EVERY, "Re-evaluation on a sample", NULL},
+    {{'6', F(7)}, "6 F7", KR_ACT_POINTS, EVERY, "Points: chosen operating points", NULL},
+    {{KR_KEY_ESC}, "Esc", KR_ACT_BACK, EVERY, "close, clear the filter, go back; never quits", NULL},
+    {{KR_KEY_ESC}, "Esc", KR_ACT_BACK, BIT(REQUESTS) | BIT(HELP) | BIT(MESSAGES), "back", "back"},
+    {{'M'}, "M", KR_ACT_MESSAGES, EVERY, "messages so far", NULL},
+    {{':'}, ":", KR_ACT_COMMAND, EVERY, "command, Tab completes", "command"},
+    {{KR_CTRL('l')}, "Ctrl-L", KR_ACT_REDRAW, EVERY, "draw the screen from nothing", NULL},
+    {{'?', F(1)}, "?", KR_ACT_HELP, EVERY, "this help; again, q or Esc closes it", NULL},
+    {{'q', F(10)}, "q", KR_ACT_QUIT, EVERY, "quit; asks when points are not exported", "quit"},
+};
+
+const kr_binding *kr_keys_table(size_t *n) {
+    *n = sizeof table / sizeof *table;
+    return table;
+}
+
+kr_action kr_keys_action(int key, kr_screen screen) {
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if ((table[i].screens & 1u << screen) == 0)
+            continue;
+        for (size_t k = 0; k < 5 && table[i].keys[k] != 0; k++)
+            if (table[i].keys[k] == key)
+                return table[i].act;
+    }
+    return KR_ACT_NONE;
+}
+
+const char *kr_screen_name(kr_screen s) {
+    static const char *const names[KR_SCREEN_COUNT] = {"main",   "map",    "policy",
+                                                       "tasks",  "reeval", "points",
+                                                       "requests", "help", "messages"};
+    return (unsigned)s < KR_SCREEN_COUNT ? names[s] : NULL;
+}
