@@ -36,8 +36,8 @@ TEST_PKGS := cmocka
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
         -Wvla -Wformat=2 -Werror=implicit-function-declaration $(if $(WERROR),-Werror)
-SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 comma := ,
+SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 
 DEFS   := -D_XOPEN_SOURCE=700 -DKR_VERSION='"$(VERSION)"' -DKR_PREFIX='"$(PREFIX)"'
 cflags  = -std=c11 $(DEFS) -Isrc -I. $(WARN) $(SANFLAGS) $(CFLAGS) \

@@ -107,7 +107,8 @@ static double scaled(double ln_m, double s) {
 }
 
 kr_tails kr_binom_tails(int64_t k, int64_t n, double p) {
-    const kr_tails nothing = {1, 1, 0, 0}, below = {0, 1, -INFINITY, 0}, above = {1, 0, 0, -INFINITY};
+    const kr_tails nothing = {1, 1, 0, 0}, below = {0, 1, -INFINITY, 0},
+                   above = {1, 0, 0, -INFINITY};
     if (!sane(n, p))
         return nothing;
     if (k < 0)
@@ -125,7 +126,8 @@ kr_tails kr_binom_tails(int64_t k, int64_t n, double p) {
     if (small > 1) /* one rounding error above certainty */
         small = 1, ln_small = 0;
     double big = 1 - small, ln_big = log1p(-small);
-    return lower ? (kr_tails){small, big, ln_small, ln_big} : (kr_tails){big, small, ln_big, ln_small};
+    return lower ? (kr_tails){small, big, ln_small, ln_big}
+                 : (kr_tails){big, small, ln_big, ln_small};
 }
 
 /* Approximate quantile of Beta(a, b) at upper tail `level`, as a first guess only: Abramowitz and
@@ -144,7 +146,8 @@ static double excess(int64_t k, int64_t n, double p, double ln_a, bool upper, do
     kr_tails t = kr_binom_tails(upper ? k : k - 1, n, p);
     double ln_t = upper ? t.ln_p : t.ln_q;
     double ln_m = ln_mass(k, n, p);
-    *slope = upper ? -(double)(n - k) / (1 - p) * exp(ln_m - ln_t) : (double)k / p * exp(ln_m - ln_t);
+    *slope =
+        upper ? -(double)(n - k) / (1 - p) * exp(ln_m - ln_t) : (double)k / p * exp(ln_m - ln_t);
     return ln_t - ln_a;
 }
 

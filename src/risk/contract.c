@@ -10,7 +10,8 @@ kr_status kr_contract_check(const kr_contract *c, kr_error *err) {
         return kr_fail(err, KR_EINVAL, "tolerance %s is negative; it must be 0 or more",
                        kr_dec_text(c->tolerance, t));
     if (!above_zero(c->risk) || !below_one(c->risk))
-        return kr_fail(err, KR_EINVAL, "risk %s is out of range; it must lie between 0 and 1, both excluded",
+        return kr_fail(err, KR_EINVAL,
+                       "risk %s is out of range; it must lie between 0 and 1, both excluded",
                        kr_dec_text(c->risk, t));
     if (!above_zero(c->confidence) || !below_one(c->confidence))
         return kr_fail(err, KR_EINVAL,

@@ -8,9 +8,7 @@ static const kr_ratio zero = {0, 0, 1};
 
 kr_level kr_level_make(kr_dec num, int64_t den) { return (kr_level){num, den}; }
 
-double kr_level_double(kr_level a) {
-    return a.den < 1 ? 0 : kr_dec_double(a.num) / (double)a.den;
-}
+double kr_level_double(kr_level a) { return a.den < 1 ? 0 : kr_dec_double(a.num) / (double)a.den; }
 
 static wide gcd(wide a, wide b) {
     a = a < 0 ? -a : a;

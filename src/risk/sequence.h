@@ -1,10 +1,10 @@
 /* sequence.h - certify one method: walk its candidates from the most conservative down.
  *
  * Fixed-sequence testing (Maurer, Hothorn and Lehmacher 1995; Bauer 1991): candidates are tested in
- * an order that does not depend on the calibration outcomes, each at the full level, up to the first
- * that is not rejected; the last rejected one is certified. The probability that its risk exceeds
- * eps is at most the level, whatever the dependence between candidates and however the risk moves
- * along the sequence. */
+ * an order that does not depend on the calibration outcomes, each at the full level, up to the
+ * first that is not rejected; the last rejected one is certified. The probability that its risk
+ * exceeds eps is at most the level, whatever the dependence between candidates and however the risk
+ * moves along the sequence. */
 #ifndef KR_RISK_SEQUENCE_H
 #define KR_RISK_SEQUENCE_H
 
@@ -62,8 +62,8 @@ typedef int64_t (*kr_count_fn)(void *ctx, size_t j);
 kr_status kr_sequence_walk(const kr_limits *lim, size_t m, kr_count_fn count, void *ctx,
                            kr_sequence *out, kr_error *err);
 
-/* The whole table: events[m] known beforehand, every one checked; candidates[m] filled (may be NULL),
- * for untested candidates as well. */
+/* The whole table: events[m] known beforehand, every one checked; candidates[m] filled (may be
+ * NULL), for untested candidates as well. */
 kr_status kr_sequence_certify(const kr_limits *lim, size_t m, const int64_t *events,
                               kr_candidate *candidates, kr_sequence *out, kr_error *err);
 

@@ -15,8 +15,9 @@ typedef int64_t (*kr_rank_fn)(void *ctx, int64_t rank);
  * order statistic n - kmax, the distribution-free upper confidence bound of the (1 - eps)-quantile
  * of the drop (David and Nagaraja, "Order Statistics", 7.1). Every tolerance from there on is
  * certified simultaneously, so it may be chosen after looking, for one policy declared beforehand.
- * May be negative. false: no tolerance is certified (kmax < 0, bad arguments, or the order statistic
- * is missing); *out is then untouched. kmax >= n gives INT64_MIN: even no drop at all may fail. */
+ * May be negative. false: no tolerance is certified (kmax < 0, bad arguments, or the order
+ * statistic is missing); *out is then untouched. kmax >= n gives INT64_MIN: even no drop at all may
+ * fail. */
 bool kr_tolerance_certified(int64_t n, int64_t kmax, kr_rank_fn drop, void *ctx, int64_t *out);
 
 /* The same from an array sorted ascending. */

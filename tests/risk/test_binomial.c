@@ -39,7 +39,7 @@ static void tails_agree_with_golden_values(void **state) {
     double worst[2] = {0, 0};
     int count = 0;
     const cJSON *row;
-    cJSON_ArrayForEach(row, golden_get(golden, "binomial_cdf")) {
+    cJSON_ArrayForEach (row, golden_get(golden, "binomial_cdf")) {
         int64_t k = golden_int(row, "k"), n = golden_int(row, "n");
         kr_tails t = kr_binom_tails(k, n, golden_num(row, "p"));
         double e = golden_rel(t.p, golden_num(row, "P"));
@@ -62,7 +62,7 @@ static void limits_agree_with_golden_values(void **state) {
     double worst = 0;
     int count = 0;
     const cJSON *row;
-    cJSON_ArrayForEach(row, golden_get(golden, "clopper_pearson_one_sided")) {
+    cJSON_ArrayForEach (row, golden_get(golden, "clopper_pearson_one_sided")) {
         int64_t k = golden_int(row, "k"), n = golden_int(row, "n");
         double a = golden_num(row, "alpha");
         double e = fmax(golden_rel(kr_binom_upper(k, n, a), golden_num(row, "upper")),
@@ -75,7 +75,7 @@ static void limits_agree_with_golden_values(void **state) {
     printf("note: clopper_pearson_one_sided: %d entries, worst error %.1e\n", count, worst);
     assert_int_equal(count, 169);
     count = 0;
-    cJSON_ArrayForEach(row, golden_get(golden, "stratified_upper_bound")) {
+    cJSON_ArrayForEach (row, golden_get(golden, "stratified_upper_bound")) {
         int64_t k = golden_int(row, "k"), n = golden_int(row, "n");
         double a = golden_num(row, "alpha"), want = golden_num(row, "stratified_upper");
         assert_true(golden_rel(kr_binom_upper_strat(k, n, a), want) <= 1e-12);

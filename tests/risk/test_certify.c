@@ -49,12 +49,14 @@ static void published_decisions_come_out(void **state) {
     assert_int_equal(kr_kmax(1300, eps, level("0.05")), golden_int(g, "kmax_1300"));
     assert_int_equal(kr_plugin_max(1200, eps), golden_int(g, "plugin_1200"));
     int count = 0;
-    cJSON_ArrayForEach(row, golden_get(g, "rows")) {
+    cJSON_ArrayForEach (row, golden_get(g, "rows")) {
         int64_t k = golden_int(row, "K"), n = golden_int(row, "n");
         double p = kr_p_value(k, n, eps);
         assert_true(golden_rel(p, golden_num(row, "p")) <= 1e-12);
-        assert_true(golden_rel(kr_binom_upper(k, n, 0.05), golden_num(row, "cp_upper_0_05")) <= 1e-12);
-        assert_true(golden_rel(kr_binom_lower(k, n, 0.05), golden_num(row, "cp_lower_0_05")) <= 1e-12);
+        assert_true(golden_rel(kr_binom_upper(k, n, 0.05), golden_num(row, "cp_upper_0_05")) <=
+                    1e-12);
+        assert_true(golden_rel(kr_binom_lower(k, n, 0.05), golden_num(row, "cp_lower_0_05")) <=
+                    1e-12);
         bool yes = kr_p_decide(p, 0.05) == KR_REJECT_YES;
         assert_int_equal(yes, golden_true(row, "certified"));
         assert_int_equal(yes, golden_true(row, "expected_from_notes"));
@@ -68,7 +70,7 @@ static void kmax_agrees_with_golden_values(void **state) {
     (void)state;
     int count = 0;
     const cJSON *row;
-    cJSON_ArrayForEach(row, golden_get(golden, "kmax")) {
+    cJSON_ArrayForEach (row, golden_get(golden, "kmax")) {
         int64_t n = golden_int(row, "n"), k = golden_int(row, "kmax");
         kr_dec eps = golden_decimal(row, "eps");
         kr_level d = golden_level(row, "delta");
@@ -90,7 +92,7 @@ static void smallest_n_agrees_with_golden_values(void **state) {
     (void)state;
     int count = 0;
     const cJSON *row;
-    cJSON_ArrayForEach(row, golden_get(golden, "n_min_zero_violations")) {
+    cJSON_ArrayForEach (row, golden_get(golden, "n_min_zero_violations")) {
         kr_dec eps = golden_decimal(row, "eps");
         kr_level d = golden_level(row, "delta");
         int64_t n = kr_n_min(eps, d);
@@ -106,7 +108,7 @@ static void guard_is_exact(void **state) {
     (void)state;
     int count = 0;
     const cJSON *row;
-    cJSON_ArrayForEach(row, golden_get(golden, "hoeffding1956_p_value")) {
+    cJSON_ArrayForEach (row, golden_get(golden, "hoeffding1956_p_value")) {
         int64_t k = golden_int(row, "K"), n = golden_int(row, "n");
         kr_dec eps = golden_decimal(row, "eps");
         assert_int_equal(kr_p_guard(k, n, eps), golden_true(row, "guard_holds"));
@@ -117,7 +119,7 @@ static void guard_is_exact(void **state) {
     }
     noted("hoeffding1956_p_value", count, 17);
     count = 0;
-    cJSON_ArrayForEach(row, golden_get(golden, "envelope_guard_float_traps")) {
+    cJSON_ArrayForEach (row, golden_get(golden, "envelope_guard_float_traps")) {
         int64_t n = golden_int(row, "n"), k = golden_int(row, "largest_K_with_valid_envelope");
         kr_dec eps = golden_decimal(row, "eps");
         assert_true(kr_p_guard(k, n, eps) && !kr_p_guard(k + 1, n, eps));
@@ -138,7 +140,8 @@ static void one_golden_sequence(const cJSON *row) {
     kr_claim claim[64];
     const cJSON *v;
     size_t m = 0;
-    cJSON_ArrayForEach(v, golden_get(row, "counts")) events[m++] = count_of(v);
+    cJSON_ArrayForEach (v, golden_get(row, "counts"))
+        events[m++] = count_of(v);
     kr_level d = golden_level(row, "delta");
     kr_limits lim = kr_limits_make(n, golden_decimal(row, "eps"), d);
     kr_sequence s;
@@ -163,7 +166,7 @@ static void fixed_sequences_agree_with_golden_values(void **state) {
     (void)state;
     int count = 0;
     const cJSON *row;
-    cJSON_ArrayForEach(row, golden_get(golden, "fixed_sequence")) {
+    cJSON_ArrayForEach (row, golden_get(golden, "fixed_sequence")) {
         one_golden_sequence(row);
         count++;
     }
@@ -173,35 +176,39 @@ static void fixed_sequences_agree_with_golden_values(void **state) {
 static void same_rejections(const cJSON *want, const kr_claim *got) {
     const cJSON *v;
     size_t j = 0;
-    cJSON_ArrayForEach(v, want) assert_int_equal(got[j++].verdict == KR_REJECT_YES, cJSON_IsTrue(v));
+    cJSON_ArrayForEach (v, want)
+        assert_int_equal(got[j++].verdict == KR_REJECT_YES, cJSON_IsTrue(v));
 }
 
 static void holm_and_bonferroni_agree_with_golden_values(void **state) {
     (void)state;
     int count = 0;
     const cJSON *row, *v;
-    cJSON_ArrayForEach(row, golden_get(golden, "multiple_testing_vectors")) {
+    cJSON_ArrayForEach (row, golden_get(golden, "multiple_testing_vectors")) {
         kr_ratio p[16];
         kr_claim c[16];
         size_t m = 0, j = 0;
-        cJSON_ArrayForEach(v, golden_get(row, "p")) p[m++] = golden_ratio(v);
+        cJSON_ArrayForEach (v, golden_get(row, "p"))
+            p[m++] = golden_ratio(v);
         kr_level d = golden_level(row, "delta");
         kr_multiple_bonferroni(m, p, d, c);
         same_rejections(golden_get(row, "bonferroni"), c);
-        assert_int_equal(kr_multiple_fixed(m, p, d, c), golden_int(row, "fixed_sequence_n_certified"));
+        assert_int_equal(kr_multiple_fixed(m, p, d, c),
+                         golden_int(row, "fixed_sequence_n_certified"));
         kr_multiple_holm(m, p, d, c);
         same_rejections(golden_get(row, "holm"), c);
-        cJSON_ArrayForEach(v, golden_get(row, "holm_adjusted_p")) {
+        cJSON_ArrayForEach (v, golden_get(row, "holm_adjusted_p")) {
             assert_true(golden_rel(c[j++].adjusted, v->valuedouble) <= 1e-12);
         }
         count++;
     }
     noted("multiple_testing_vectors (Bonferroni, Holm, fixed)", count, 4);
     count = 0;
-    cJSON_ArrayForEach(row, golden_get(golden, "multi_risk_max_p")) {
+    cJSON_ArrayForEach (row, golden_get(golden, "multi_risk_max_p")) {
         kr_ratio p[16];
         size_t m = 0;
-        cJSON_ArrayForEach(v, golden_get(row, "p")) p[m++] = golden_ratio(v);
+        cJSON_ArrayForEach (v, golden_get(row, "p"))
+            p[m++] = golden_ratio(v);
         kr_ratio all = kr_multiple_all(m, p);
         assert_int_equal(kr_ratio_cmp(all, golden_ratio(golden_get(row, "p_combined"))), 0);
         kr_reject r = kr_p_decide_ratio(all, kr_ratio_dec(dec("0.05")));
@@ -228,10 +235,11 @@ static void certified_tolerance_agrees_with_golden_values(void **state) {
     int64_t drops[300];
     size_t n = 0;
     int count = 0;
-    cJSON_ArrayForEach(v, golden_get(g, "drops")) drops[n++] = nano_of(v->valuestring);
+    cJSON_ArrayForEach (v, golden_get(g, "drops"))
+        drops[n++] = nano_of(v->valuestring);
     assert_int_equal(n, 300);
     qsort(drops, n, sizeof *drops, by_value);
-    cJSON_ArrayForEach(row, golden_get(g, "rows")) {
+    cJSON_ArrayForEach (row, golden_get(g, "rows")) {
         int64_t k = kr_kmax((int64_t)n, golden_decimal(row, "eps"), golden_level(row, "delta"));
         int64_t tau = 0, above = 0;
         assert_int_equal(k, golden_int(row, "kmax"));
@@ -250,17 +258,20 @@ static void per_task_intervals_agree_with_golden_values(void **state) {
     static const char *const names[] = {"bonferroni", "sidak"};
     int count = 0;
     const cJSON *row, *v;
-    cJSON_ArrayForEach(row, golden_get(golden, "per_task_intervals")) {
+    cJSON_ArrayForEach (row, golden_get(golden, "per_task_intervals")) {
         int64_t k[32], n[32];
         size_t tasks = 0, h = 0;
-        cJSON_ArrayForEach(v, golden_get(row, "K")) k[tasks++] = count_of(v);
-        cJSON_ArrayForEach(v, golden_get(row, "n")) n[h++] = count_of(v);
+        cJSON_ArrayForEach (v, golden_get(row, "K"))
+            k[tasks++] = count_of(v);
+        cJSON_ArrayForEach (v, golden_get(row, "n"))
+            n[h++] = count_of(v);
         kr_level d = kr_level_make(kr_dec_from_double(golden_num(row, "delta"), 6), 1);
         for (int s = 0; s < 2; s++) {
             kr_task_interval t[32];
-            assert_int_equal(kr_task_intervals(tasks, k, n, dec("0.05"), d, (kr_split)s, t, NULL), KR_OK);
+            assert_int_equal(kr_task_intervals(tasks, k, n, dec("0.05"), d, (kr_split)s, t, NULL),
+                             KR_OK);
             h = 0;
-            cJSON_ArrayForEach(v, golden_get(row, names[s])) {
+            cJSON_ArrayForEach (v, golden_get(row, names[s])) {
                 assert_true(golden_rel(t[h].lower, cJSON_GetArrayItem(v, 0)->valuedouble) <= 1e-12);
                 assert_true(golden_rel(t[h].upper, cJSON_GetArrayItem(v, 1)->valuedouble) <= 1e-12);
                 h++;
@@ -279,8 +290,9 @@ static void a_bad_task_is_named_beside_a_certified_mixture(void **state) {
     for (int h = 0; h < 13; h++)
         n[h] = 100;
     kr_task_interval t[13];
-    assert_int_equal(kr_task_intervals(13, k, n, dec("0.05"), level("0.05"), KR_SPLIT_BONFERRONI, t, NULL),
-                     KR_OK);
+    assert_int_equal(
+        kr_task_intervals(13, k, n, dec("0.05"), level("0.05"), KR_SPLIT_BONFERRONI, t, NULL),
+        KR_OK);
     assert_int_equal(t[0].flag, KR_TASK_VIOLATES);
     assert_int_equal(t[1].flag, KR_TASK_NOT_SHOWN);
     kr_limits lim = kr_limits_make(1300, dec("0.05"), level("0.05"));
@@ -459,9 +471,12 @@ static void contracts_out_of_range_get_a_sentence(void **state) {
     static const struct {
         const char *tol, *risk, *conf, *says;
     } bad[] = {
-        {"-0.1", "0.05", "0.95", "tolerance -0.1"}, {"0.1", "0", "0.95", "risk 0 "},
-        {"0.1", "1", "0.95", "risk 1 "},            {"0.1", "-0.05", "0.95", "risk -0.05"},
-        {"0.1", "0.05", "1", "confidence 1 "},      {"0.1", "0.05", "0", "confidence 0 "},
+        {"-0.1", "0.05", "0.95", "tolerance -0.1"},
+        {"0.1", "0", "0.95", "risk 0 "},
+        {"0.1", "1", "0.95", "risk 1 "},
+        {"0.1", "-0.05", "0.95", "risk -0.05"},
+        {"0.1", "0.05", "1", "confidence 1 "},
+        {"0.1", "0.05", "0", "confidence 0 "},
         {"0.1", "0.05", "0.49", "below 0.5"},
     };
     kr_error err;
@@ -472,7 +487,8 @@ static void contracts_out_of_range_get_a_sentence(void **state) {
     }
     kr_contract c = {dec("0"), dec("0.05"), dec("0.95")};
     assert_int_equal(kr_contract_check(&c, &err), KR_OK);
-    assert_int_equal(kr_dec_cmp(kr_contract_delta(&c), dec("0.05")), 0); /* not 0.05000000000000004 */
+    assert_int_equal(kr_dec_cmp(kr_contract_delta(&c), dec("0.05")),
+                     0); /* not 0.05000000000000004 */
     assert_int_equal(kr_contract_level(&c, 13).den, 13);
 }
 
@@ -480,7 +496,8 @@ static void tolerance_claims_nothing_without_evidence(void **state) {
     (void)state;
     int64_t d[] = {-5, 0, 3, 8, KR_DROP_MISSING}, tau = 77;
     assert_false(kr_tolerance_certified_sorted(5, -1, d, &tau));
-    assert_false(kr_tolerance_certified_sorted(5, 0, d, &tau)); /* the missing one must be covered */
+    assert_false(
+        kr_tolerance_certified_sorted(5, 0, d, &tau)); /* the missing one must be covered */
     assert_false(kr_tolerance_certified_sorted(0, 0, d, &tau));
     assert_int_equal(tau, 77);
     assert_true(kr_tolerance_certified_sorted(5, 1, d, &tau));
