@@ -1,0 +1,145 @@
+/* verdict.h - a calibration set judged under a contract: what the command line prints, the screens
+ * draw and an export carries, with the same numbers and the same sentences everywhere.
+ *
+ * This room joins calib (files) and risk (statistics), which do not know each other. */
+#ifndef KR_VERDICT_VERDICT_H
+#define KR_VERDICT_VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "calib/calib.h"
+#include "risk/contract.h"
+
+/* How much a verdict may be trusted, in words on every screen and in every export. */
+typedef enum {
+    KR_STATE_LOCKED,      /* the contract declared in the file, on the certification split */
+    KR_STATE_WHAT_IF,     /* anything else: exploration, no guarantee */
+    KR_STATE_REFUSED,     /* the data do not support the claim (clusters) */
+    KR_STATE_N_TOO_SMALL, /* not even zero events would certify */
+    KR_STATE_UNDECIDED    /* a p-value too close to delta to decide in floating point */
+} kr_state;
+const char *kr_state_name(kr_state s); /* "LOCKED", "WHAT-IF", "REFUSED", "N TOO SMALL", ... */
+
+typedef enum { KR_FROM_FILE, KR_FROM_DEFAULT, KR_FROM_USER } kr_contract_source;
+const char *kr_contract_source_name(kr_contract_source s); /* "file", "default", "given" */
+
+typedef enum { KR_CANDIDATE_PASS, KR_CANDIDATE_STOP, KR_CANDIDATE_UNTESTED } kr_candidate_verdict;
+const char *kr_candidate_verdict_name(kr_candidate_verdict v); /* "pass", "stop", "untested" */
+
+/* One policy of a method's candidate sequence. */
+typedef struct {
+    size_t policy;
+    int64_t events, n, missing;
+    double rate;        /* events / n */
+    double p_value;     /* guarded binomial p-value */
+    double upper_bound; /* one-sided Clopper-Pearson at 1 - delta, pointwise */
+    kr_candidate_verdict verdict;
+    bool has_test;
+    int64_t test_events, test_n;
+    double test_rate, test_p_value, test_upper_bound;
+} kr_candidate;
+
+typedef enum { KR_ST_OK, KR_ST_CANNOT_CERTIFY, KR_ST_UNDECIDED, KR_ST_REFUSED } kr_verdict_status;
+const char *kr_verdict_status_name(kr_verdict_status s); /* "ok", "cannot_certify", ... */
+
+/* The verdict on one method. Indices count within the method's candidates; -1 means full KV. */
+typedef struct {
+    size_t method;
+    kr_verdict_status status;
+    int certified;  /* last candidate that passed, -1: full-KV fallback */
+    int stopped;    /* candidate at which the walk stopped, -1: none did */
+    int empirical;  /* what empirical thresholding would choose, without guarantee; -1: full KV */
+    bool empirical_certified; /* the walk passed that candidate as well */
+    int64_t certified_events, stopped_events, empirical_events; /* -1 where there is none */
+} kr_line;
+
+/* A calibration set with one contract. Reading functions are const and fast: the lines are walked
+ * once when the contract is set. */
+typedef struct kr_analysis kr_analysis;
+
+typedef struct {
+    kr_split split;
+    bool assume_independent; /* clusters are present but the user vouches for independence */
+} kr_analysis_options;
+
+/* `c` is borrowed and must outlive the analysis. Starts at the file's declared contract, else at
+ * the default (0.10, 0.05, 0.95; counts: their tolerance). */
+kr_status kr_analysis_new(const kr_calib *c, kr_analysis_options options, kr_analysis **out,
+                          kr_error *err);
+void kr_analysis_free(kr_analysis *a); /* NULL is allowed */
+
+const kr_calib *kr_analysis_calib(const kr_analysis *a);
+kr_analysis_options kr_analysis_options_of(const kr_analysis *a);
+
+/* The contract the file declares, or the default; what `reset` goes back to. */
+kr_contract kr_analysis_home(const kr_analysis *a);
+kr_contract_source kr_analysis_home_source(const kr_analysis *a);
+
+/* Sets the contract and walks every method. KR_EINVAL (nothing changes) outside the contract's
+ * domain, or for another tolerance than the one that counts were published at. Cost: about a binary
+ * search per candidate until the walk stops. */
+kr_status kr_analysis_set(kr_analysis *a, kr_contract contract, kr_error *err);
+kr_contract kr_analysis_contract(const kr_analysis *a);
+/* KR_FROM_USER unless the contract equals the home contract. */
+kr_contract_source kr_analysis_contract_source(const kr_analysis *a);
+
+kr_state kr_analysis_state(const kr_analysis *a);
+/* Why the state is what it is, one sentence. */
+void kr_analysis_state_sentence(const kr_analysis *a, kr_buf *out);
+int64_t kr_analysis_n(const kr_analysis *a);
+int64_t kr_analysis_max_events(const kr_analysis *a); /* -1: nothing can certify */
+const kr_line *kr_analysis_line(const kr_analysis *a, size_t method);
+size_t kr_analysis_certified_count(const kr_analysis *a); /* methods certified */
+/* Requests with a missing utility under at least one policy are not counted here: the sum over
+ * policies of the method that has most. */
+int64_t kr_analysis_missing(const kr_analysis *a);
+
+/* Candidate `index` of `method` with all its numbers (computed on demand). */
+kr_candidate kr_analysis_candidate(const kr_analysis *a, size_t method, size_t index);
+
+/* What method's walk would give under another contract (for strips, maps and sweeps): certified
+ * and empirical candidate index, -1 for full KV, and the largest certifiable count. Kmax is cached
+ * per (n, risk, delta), so a strip or map costs little more than its binary searches. */
+typedef struct {
+    int certified, empirical;
+    int64_t max_events, certified_events, stopped_events;
+    int stopped;
+} kr_point;
+kr_status kr_analysis_at(kr_analysis *a, size_t method, kr_contract contract, kr_point *out,
+                         kr_error *err);
+
+/* Share of KV kept by a candidate of a method: nominal retention, else the realised mean, else NaN;
+ * 1 for index -1 (full KV). */
+double kr_share_kept(const kr_calib *c, size_t method, int index);
+/* The same for a label: "65 %" style without the unit: "65", "87.5", "FULL", "thr 0.0005", "?". */
+void kr_level_text(const kr_calib *c, size_t method, int index, kr_buf *out);
+
+/* --- sentences ------------------------------------------------------------------------------ */
+
+/* "task-uniform mixture of the 6 tasks" or "as-sampled mixture", for the statement. */
+void kr_population_text(const kr_analysis *a, kr_buf *out);
+/* The statement that goes beside a method's verdict, with its numbers; for full-KV fallback it says
+ * why the walk stopped. Never without the word for what is not claimed. */
+void kr_statement(const kr_analysis *a, size_t method, kr_buf *out);
+/* The statement for all lines together (certify's top level). */
+void kr_overall_statement(const kr_analysis *a, kr_buf *out);
+
+/* --- tasks ---------------------------------------------------------------------------------- */
+
+typedef enum { KR_TASK_OK, KR_TASK_NOT_SHOWN, KR_TASK_VIOLATES } kr_task_flag;
+const char *kr_task_flag_name(kr_task_flag f); /* "ok", "not shown", "violates" */
+typedef struct {
+    size_t task;
+    int64_t n, events, missing;
+    double rate, lower, upper; /* two-sided simultaneous Clopper-Pearson at delta / H */
+    kr_task_flag flag;         /* violates: lower > risk; not shown: upper > risk; else ok */
+    double median, p90, worst; /* of the drop; NaN where missing */
+} kr_task_row;
+/* rows[H] for one policy under the analysis' contract. The drops of the last policies asked are
+ * cached. H = kr_calib_tasks; KR_EINVAL for kind counts (they have no requests). */
+kr_status kr_analysis_tasks(kr_analysis *a, size_t policy, kr_task_row *rows, kr_error *err);
+
+#endif
