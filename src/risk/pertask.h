@@ -16,9 +16,9 @@ typedef enum {
 } kr_task_flag;
 
 typedef enum {
-    KR_SPLIT_BONFERRONI, /* delta/H each: any dependence between tasks */
-    KR_SPLIT_SIDAK       /* 1 - (1-delta)^(1/H) each: independent tasks */
-} kr_split;
+    KR_RULE_BONFERRONI, /* delta/H each: any dependence between tasks */
+    KR_RULE_SIDAK       /* 1 - (1-delta)^(1/H) each: independent tasks */
+} kr_interval_rule;
 
 typedef struct {
     double lower, upper; /* two-sided Clopper-Pearson, half of the task's level on each side */
@@ -29,7 +29,7 @@ typedef struct {
  * probability at least 1 - delta every interval holds its task's risk. KR_EINVAL: a count out of
  * 0..n[h], delta or eps outside (0,1), no task. out[tasks] untouched on error. */
 kr_status kr_task_intervals(size_t tasks, const int64_t *events, const int64_t *n, kr_dec eps,
-                            kr_level delta, kr_split split, kr_task_interval *out, kr_error *err);
+                            kr_level delta, kr_interval_rule rule, kr_task_interval *out, kr_error *err);
 
 const char *kr_task_flag_name(kr_task_flag f); /* "ok", "not shown", "violates" */
 

@@ -12,6 +12,8 @@
 #include "base/buf.h"
 #include "calib/calib.h"
 #include "risk/contract.h"
+#include "risk/pertask.h"
+#include "risk/sequence.h"
 
 /* How much a verdict may be trusted, in words on every screen and in every export. */
 typedef enum {
@@ -26,21 +28,18 @@ const char *kr_state_name(kr_state s); /* "LOCKED", "WHAT-IF", "REFUSED", "N TOO
 typedef enum { KR_FROM_FILE, KR_FROM_DEFAULT, KR_FROM_USER } kr_contract_source;
 const char *kr_contract_source_name(kr_contract_source s); /* "file", "default", "given" */
 
-typedef enum { KR_CANDIDATE_PASS, KR_CANDIDATE_STOP, KR_CANDIDATE_UNTESTED } kr_candidate_verdict;
-const char *kr_candidate_verdict_name(kr_candidate_verdict v); /* "pass", "stop", "untested" */
-
 /* One policy of a method's candidate sequence. */
 typedef struct {
     size_t policy;
     int64_t events, n, missing;
     double rate;        /* events / n */
     double p_value;     /* guarded binomial p-value */
-    double upper_bound; /* one-sided Clopper-Pearson at 1 - delta, pointwise */
-    kr_candidate_verdict verdict;
+    double upper_bound; /* upper confidence limit at 1 - delta, pointwise */
+    kr_verdict verdict; /* pass, stop, untested: kr_verdict_name */
     bool has_test;
     int64_t test_events, test_n;
     double test_rate, test_p_value, test_upper_bound;
-} kr_candidate;
+} kr_candidate_row;
 
 typedef enum { KR_ST_OK, KR_ST_CANNOT_CERTIFY, KR_ST_UNDECIDED, KR_ST_REFUSED } kr_verdict_status;
 const char *kr_verdict_status_name(kr_verdict_status s); /* "ok", "cannot_certify", ... */
@@ -98,7 +97,7 @@ size_t kr_analysis_certified_count(const kr_analysis *a); /* methods certified *
 int64_t kr_analysis_missing(const kr_analysis *a);
 
 /* Candidate `index` of `method` with all its numbers (computed on demand). */
-kr_candidate kr_analysis_candidate(const kr_analysis *a, size_t method, size_t index);
+kr_candidate_row kr_analysis_candidate(const kr_analysis *a, size_t method, size_t index);
 
 /* What method's walk would give under another contract (for strips, maps and sweeps): certified
  * and empirical candidate index, -1 for full KV, and the largest certifiable count. Kmax is cached
@@ -129,13 +128,11 @@ void kr_overall_statement(const kr_analysis *a, kr_buf *out);
 
 /* --- tasks ---------------------------------------------------------------------------------- */
 
-typedef enum { KR_TASK_OK, KR_TASK_NOT_SHOWN, KR_TASK_VIOLATES } kr_task_flag;
-const char *kr_task_flag_name(kr_task_flag f); /* "ok", "not shown", "violates" */
 typedef struct {
     size_t task;
     int64_t n, events, missing;
     double rate, lower, upper; /* two-sided simultaneous Clopper-Pearson at delta / H */
-    kr_task_flag flag;         /* violates: lower > risk; not shown: upper > risk; else ok */
+    kr_task_flag flag;         /* kr_task_flag_name: ok, not shown, violates */
     double median, p90, worst; /* of the drop; NaN where missing */
 } kr_task_row;
 /* rows[H] for one policy under the analysis' contract. The drops of the last policies asked are

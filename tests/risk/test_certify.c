@@ -268,7 +268,7 @@ static void per_task_intervals_agree_with_golden_values(void **state) {
         kr_level d = kr_level_make(kr_dec_from_double(golden_num(row, "delta"), 6), 1);
         for (int s = 0; s < 2; s++) {
             kr_task_interval t[32];
-            assert_int_equal(kr_task_intervals(tasks, k, n, dec("0.05"), d, (kr_split)s, t, NULL),
+            assert_int_equal(kr_task_intervals(tasks, k, n, dec("0.05"), d, (kr_interval_rule)s, t, NULL),
                              KR_OK);
             h = 0;
             cJSON_ArrayForEach (v, golden_get(row, names[s])) {
@@ -291,7 +291,7 @@ static void a_bad_task_is_named_beside_a_certified_mixture(void **state) {
         n[h] = 100;
     kr_task_interval t[13];
     assert_int_equal(
-        kr_task_intervals(13, k, n, dec("0.05"), level("0.05"), KR_SPLIT_BONFERRONI, t, NULL),
+        kr_task_intervals(13, k, n, dec("0.05"), level("0.05"), KR_RULE_BONFERRONI, t, NULL),
         KR_OK);
     assert_int_equal(t[0].flag, KR_TASK_VIOLATES);
     assert_int_equal(t[1].flag, KR_TASK_NOT_SHOWN);
