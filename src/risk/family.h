@@ -1,0 +1,34 @@
+/* family.h - the best of several methods under one error budget: parallel chains of candidates.
+ *
+ * Taking the best of M methods that were each certified at delta has an error of up to
+ * 1 - (1 - delta)^M. Here every method starts at its share of delta (1/M unless declared otherwise)
+ * and a method whose whole sequence passed hands its share to the others (a graph of chains, see
+ * graph.h). All claims of all methods then hold together with probability 1 - delta, so any rule
+ * may pick among the certified ones after looking. Methods, their order and shares must be declared
+ * before. This walks integer counts; the result is that of kr_graph_chains with kr_graph_test. */
+#ifndef KR_RISK_FAMILY_H
+#define KR_RISK_FAMILY_H
+
+#include "risk/graph.h"
+#include "risk/sequence.h"
+
+/* Number of degraded requests of candidate j of method c, or KR_COUNT_NONE. */
+typedef int64_t (*kr_family_count_fn)(void *ctx, size_t c, size_t j);
+
+typedef struct {
+    kr_ratio share;   /* of delta, at the end */
+    kr_limits limits; /* at that share */
+    kr_sequence sequence;
+} kr_family_member;
+
+/* methods >= 1; length[c] candidates of method c (0 allowed: nothing to certify, its share is
+ * lost); weights NULL (equal) or [methods], sum at most 1. out[methods] untouched on error. */
+kr_status kr_family_certify(size_t methods, const size_t *length, kr_family_count_fn count,
+                            void *ctx, int64_t n, kr_dec eps, kr_level delta,
+                            const kr_ratio *weights, kr_family_member *out, kr_error *err);
+
+/* P[at least one of m independent certificates at the boundary is false] when each is given at
+ * probability `each`: what taking the best of m costs. 1 - (1 - each)^m. */
+double kr_family_naive_error(double each, int64_t m);
+
+#endif
