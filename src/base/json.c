@@ -269,9 +269,48 @@ bool kr_json_dec(kr_json *j, kr_dec *out) {
     return true;
 }
 
+/* The common spellings, "1", "0.25": at most nine digits on either side of the point and no
+ * exponent. Returns the length, 0 for everything else (which takes the general way). */
+static size_t short_nano(const char *s, size_t len, int64_t *out) {
+    size_t i = 0, from;
+    bool negative = len > 0 && s[0] == '-';
+    i += negative;
+    from = i;
+    int64_t v = 0;
+    while (i < len && i - from < 10 && s[i] >= '0' && s[i] <= '9')
+        v = v * 10 + (s[i++] - '0');
+    if (i == from || i - from > 9 || (s[from] == '0' && i - from > 1))
+        return 0;
+    int places = 0;
+    if (i < len && s[i] == '.') {
+        i++;
+        while (i < len && places < 10 && s[i] >= '0' && s[i] <= '9') {
+            v = v * 10 + (s[i++] - '0');
+            places++;
+        }
+        if (places == 0 || places > 9)
+            return 0;
+    }
+    if (i >= len || (s[i] != ',' && s[i] != ']' && s[i] != '}'))
+        return 0;
+    static const int64_t up[] = {1000000000, 100000000, 10000000, 1000000, 100000,
+                                 10000,      1000,      100,      10,      1};
+    v *= up[places];
+    *out = negative ? -v : v;
+    return i;
+}
+
 bool kr_json_nano(kr_json *j, int64_t *out) {
     kr_span raw;
     size_t used;
+    if (j->failed)
+        return false;
+    blanks(j);
+    used = short_nano(j->text + j->at, j->len - j->at, out);
+    if (used > 0) {
+        j->at += used;
+        return true;
+    }
     if (!kr_json_number(j, &raw))
         return false;
     if (!kr_nano_scan(raw.s, raw.len, out, &used))

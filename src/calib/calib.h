@@ -21,7 +21,7 @@
 
 #define KR_MISSING INT64_MIN /* a utility that was not measured */
 #define KR_MAX_POLICIES 4096
-#define KR_MAX_TASKS 65535
+#define KR_MAX_TASKS 4096
 
 typedef enum { KR_KIND_CALIBRATION, KR_KIND_COUNTS } kr_calib_kind;
 typedef enum { KR_SPLIT_CAL, KR_SPLIT_TEST } kr_split;
@@ -56,7 +56,8 @@ typedef struct {
     bool has_contract; /* declared in the file, fixed before calibration */
     kr_dec tolerance, risk, confidence;
     const char *contract_method, *contract_declared; /* method; date of the declaration */
-    bool contract_family;                            /* the choice among methods was declared */
+    bool contract_family;       /* the choice among methods was declared */
+    const char *contract_extra; /* "family" and unknown keys of it, raw JSON members */
     const kr_source *sources;
     size_t n_sources;
     bool partial; /* counts: earlier candidates exist but were not published */
@@ -77,6 +78,7 @@ typedef struct {
     int64_t full;           /* utility under full KV, or KR_MISSING */
     int64_t full2;          /* of a second full-KV run, or KR_MISSING */
     const int64_t *utility; /* [m], KR_MISSING where not measured */
+    const double *retained; /* [m] realised share kept, NaN unknown; NULL none (builder only) */
     const char *extra;      /* [extra_len] raw JSON members to keep; NULL none */
     size_t extra_len;
 } kr_request;
