@@ -185,7 +185,7 @@ static void refuses_with_a_place_and_a_sentence(void **state) {
          ":1:1: policy 0 has 11 events among 10 requests"},
         {"{\"kvrisk\":1,\"kind\":\"counts\",\"tolerance\":0.1,\"n\":10,\"policies\":[{\"method\":"
          "\"m\",\"retention\":0.5}]}",
-         ":1:65: a policy of published counts needs \"events\""},
+         ":1:64: a policy of published counts needs \"events\""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_string_equal(message(rows[i].text), rows[i].message);
