@@ -5,53 +5,9 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "risk/special.h"
+
 #define LN_SQRT_2PI 0.91893853320467274178
-
-/* ln m! - (m + 1/2) ln m + m - ln sqrt(2 pi), for m >= 1. The first fifteen to full precision,
- * then Stirling's series (Abramowitz and Stegun 6.1.41), whose first left-out term is below
- * 1e-16 there. */
-static double stirling_rest(double m) {
-    static const double table[] = {
-        0,
-        0.08106146679532725822,
-        0.041340695955409294094,
-        0.027677925684998339149,
-        0.020790672103765093112,
-        0.016644691189821192163,
-        0.013876128823070747999,
-        0.011896709945891770095,
-        0.010411265261972096497,
-        0.0092554621827127329177,
-        0.0083305634333628712565,
-        0.007573675487951840795,
-        0.0069428401072095298657,
-        0.0064089941880042070684,
-        0.0059513701127588477356,
-        0.005554733551962801371,
-    };
-    if (m <= 15)
-        return table[(int)m];
-    double x = 1 / (m * m);
-    return (1.0 / 12 - x * (1.0 / 360 - x * (1.0 / 1260 - x * (1.0 / 1680 - x / 1188)))) / m;
-}
-
-/* x ln(x/mu) + mu - x for x > 0, mu > 0. Near x = mu by its series, where the plain form loses all
- * digits. `lo` is what rounding took from mu (true mean mu + lo), so x - mu keeps its digits. */
-static double deviance(double x, double mu, double lo) {
-    double diff = (x - mu) - lo;
-    if (!(fabs(diff) < 0.1 * (x + mu)))
-        return x * log(x / mu) - diff;
-    double v = diff / (x + mu), v2 = v * v;
-    double sum = diff * v, term = 2 * x * v;
-    for (int j = 1; j < 1000; j++) {
-        term *= v2;
-        double next = sum + term / (2 * j + 1);
-        if (next == sum)
-            break;
-        sum = next;
-    }
-    return sum;
-}
 
 static bool sane(int64_t n, double p) { return n >= 0 && n <= KR_BINOM_N_MAX && !isnan(p); }
 
@@ -65,8 +21,8 @@ static double ln_mass(int64_t k, int64_t n, double p) {
     double q = 1 - p;
     double mu = m * p, mu_lo = fma(m, p, -mu);
     double nu = m * q, nu_lo = fma(m, q, -nu) + m * ((1 - q) - p); /* q's own rounding, exact */
-    double d = deviance(x, mu, mu_lo) + deviance(y, nu, nu_lo);
-    double s = stirling_rest(m) - stirling_rest(x) - stirling_rest(y);
+    double d = kr_deviance(x, mu, mu_lo) + kr_deviance(y, nu, nu_lo);
+    double s = kr_stirling_rest(m) - kr_stirling_rest(x) - kr_stirling_rest(y);
     return s - d - LN_SQRT_2PI + 0.5 * (log(m / x) - log(y));
 }
 

@@ -11,7 +11,8 @@ static double share(double delta, size_t tasks, kr_interval_rule rule) {
 }
 
 kr_status kr_task_intervals(size_t tasks, const int64_t *events, const int64_t *n, kr_dec eps,
-                            kr_level delta, kr_interval_rule rule, kr_task_interval *out, kr_error *err) {
+                            kr_level delta, kr_interval_rule rule, kr_task_interval *out,
+                            kr_error *err) {
     double d = kr_level_double(delta), e = kr_dec_double(eps);
     if (tasks == 0)
         return kr_fail(err, KR_EINVAL, "there is no task to give an interval for");

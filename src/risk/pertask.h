@@ -29,7 +29,8 @@ typedef struct {
  * probability at least 1 - delta every interval holds its task's risk. KR_EINVAL: a count out of
  * 0..n[h], delta or eps outside (0,1), no task. out[tasks] untouched on error. */
 kr_status kr_task_intervals(size_t tasks, const int64_t *events, const int64_t *n, kr_dec eps,
-                            kr_level delta, kr_interval_rule rule, kr_task_interval *out, kr_error *err);
+                            kr_level delta, kr_interval_rule rule, kr_task_interval *out,
+                            kr_error *err);
 
 const char *kr_task_flag_name(kr_task_flag f); /* "ok", "not shown", "violates" */
 

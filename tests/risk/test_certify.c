@@ -253,6 +253,40 @@ static void certified_tolerance_agrees_with_golden_values(void **state) {
     noted("certified_tolerance", count, 3);
 }
 
+/* The event itself: a drop above the tolerance in integers of 1e-9, or no number at all. */
+static bool is_event(const char *full, const char *compressed, const char *tau) {
+    int64_t a, b, t = nano_of(tau);
+    size_t used;
+    if (!kr_nano_scan(full, strlen(full), &a, &used) ||
+        !kr_nano_scan(compressed, strlen(compressed), &b, &used))
+        return true;
+    return a - b > t;
+}
+
+static void events_agree_with_golden_values(void **state) {
+    (void)state;
+    int count = 0;
+    const cJSON *row;
+    cJSON_ArrayForEach (row, golden_get(golden, "float_threshold")) {
+        bool v =
+            is_event(golden_str(row, "u_full"), golden_str(row, "u_pi"), golden_str(row, "tau"));
+        assert_int_equal(v, golden_true(row, "nano_integer_rule_violation"));
+        count++;
+    }
+    noted("float_threshold", count, 21);
+    row = cJSON_GetArrayItem(golden_get(golden, "missing_utilities"), 0);
+    int64_t k = 0;
+    for (int i = 0; i < 6; i++) {
+        const char *full = cJSON_GetArrayItem(golden_get(row, "u_full"), i)->valuestring;
+        const char *pi = cJSON_GetArrayItem(golden_get(row, "u_pi"), i)->valuestring;
+        bool v = is_event(full, pi, golden_str(row, "tau"));
+        assert_int_equal(v, cJSON_GetArrayItem(golden_get(row, "V"), i)->valueint);
+        k += v;
+    }
+    assert_int_equal(k, golden_int(row, "K"));
+    noted("missing_utilities", 1, cJSON_GetArraySize(golden_get(golden, "missing_utilities")));
+}
+
 static void per_task_intervals_agree_with_golden_values(void **state) {
     (void)state;
     static const char *const names[] = {"bonferroni", "sidak"};
@@ -268,8 +302,9 @@ static void per_task_intervals_agree_with_golden_values(void **state) {
         kr_level d = kr_level_make(kr_dec_from_double(golden_num(row, "delta"), 6), 1);
         for (int s = 0; s < 2; s++) {
             kr_task_interval t[32];
-            assert_int_equal(kr_task_intervals(tasks, k, n, dec("0.05"), d, (kr_interval_rule)s, t, NULL),
-                             KR_OK);
+            assert_int_equal(
+                kr_task_intervals(tasks, k, n, dec("0.05"), d, (kr_interval_rule)s, t, NULL),
+                KR_OK);
             h = 0;
             cJSON_ArrayForEach (v, golden_get(row, names[s])) {
                 assert_true(golden_rel(t[h].lower, cJSON_GetArrayItem(v, 0)->valuedouble) <= 1e-12);
@@ -532,6 +567,7 @@ int main(void) {
         cmocka_unit_test(fixed_sequences_agree_with_golden_values),
         cmocka_unit_test(holm_and_bonferroni_agree_with_golden_values),
         cmocka_unit_test(certified_tolerance_agrees_with_golden_values),
+        cmocka_unit_test(events_agree_with_golden_values),
         cmocka_unit_test(per_task_intervals_agree_with_golden_values),
         cmocka_unit_test(a_bad_task_is_named_beside_a_certified_mixture),
         cmocka_unit_test(kmax_is_where_the_p_value_rule_changes),

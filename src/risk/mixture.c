@@ -1,0 +1,296 @@
+#include "risk/mixture.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "risk/binomial.h"
+
+/* Tasks with weight only. a[h] = weight per request. */
+typedef struct {
+    size_t tasks;
+    double *w, *n, *a;
+    double rate, eps; /* weighted event rate, target */
+} problem;
+
+static kr_status check(size_t tasks, const int64_t *events, const int64_t *n,
+                       const kr_ratio *weight, kr_error *err) {
+    kr_ratio sum = {0, 0, 1};
+    int64_t all = 0;
+    for (size_t h = 0; h < tasks; h++) {
+        int64_t k = events == NULL ? 0 : events[h];
+        if (n[h] < 0 || n[h] > KR_BINOM_N_MAX - all || k < 0 || k > n[h])
+            return kr_fail(err, KR_EINVAL, "task %zu has %lld events among %lld requests", h,
+                           (long long)k, (long long)n[h]);
+        all += n[h];
+        if (weight == NULL)
+            continue;
+        if (!(weight[h].value >= 0))
+            return kr_fail(err, KR_EINVAL, "weight of task %zu is %g", h, weight[h].value);
+        if (weight[h].value > 0 && n[h] == 0)
+            return kr_fail(err, KR_EINVAL, "task %zu has a weight but no requests", h);
+        sum = kr_ratio_add(sum, weight[h]);
+    }
+    if (tasks == 0)
+        return kr_fail(err, KR_EINVAL, "a mixture of no tasks");
+    if (weight != NULL && (!kr_ratio_exact(sum) || kr_ratio_cmp(sum, kr_ratio_make(1, 1)) != 0))
+        return kr_fail(err, KR_EINVAL, "the weights sum to %.12g, not to exactly 1", sum.value);
+    return KR_OK;
+}
+
+/* max over risks r with w.r = eps of sum n_h ln(1 - r_h c_h). Concave: at the maximum every risk
+ * inside (0,1) is 1/c_h - v n_h/w_h for one v; w.r falls piecewise linearly in v. */
+static double clipped_risk(const problem *q, size_t h, double c, double v, bool *inside) {
+    double r = 1 / c - v * q->n[h] / q->w[h];
+    *inside = r > 0 && r < 1;
+    return r <= 0 ? 0 : r >= 1 ? 1 : r;
+}
+
+static double mixture_risk(const problem *q, double l, double v, double *slope) {
+    double sum = 0;
+    *slope = 0;
+    for (size_t h = 0; h < q->tasks; h++) {
+        bool inside;
+        sum += q->w[h] * clipped_risk(q, h, -expm1(-l * q->a[h]), v, &inside);
+        *slope -= inside ? q->n[h] : 0;
+    }
+    return sum;
+}
+
+static double worst_log_moment(const problem *q, double l) {
+    double lo = 0, hi = 0, v, slope;
+    for (size_t h = 0; h < q->tasks; h++)
+        hi = fmax(hi, q->w[h] / (q->n[h] * -expm1(-l * q->a[h])));
+    v = hi / 2;
+    for (int i = 0; i < 200; i++) {
+        double gap = mixture_risk(q, l, v, &slope) - q->eps;
+        if (gap == 0)
+            break;
+        if (gap > 0)
+            lo = v;
+        else
+            hi = v;
+        double next = slope < 0 ? v - gap / slope : lo;
+        if (!(next > lo && next < hi))
+            next = lo + (hi - lo) / 2;
+        if (fabs(next - v) <= 1e-16 * v)
+            break;
+        v = next;
+    }
+    double sum = 0;
+    for (size_t h = 0; h < q->tasks; h++) {
+        bool inside;
+        double c = -expm1(-l * q->a[h]), r = clipped_risk(q, h, c, v, &inside);
+        /* ln(1 - c r), and where that is small without the rounding of c to 1 */
+        double left = c * r > 0.5 ? log((1 - r) + r * exp(-l * q->a[h])) : log1p(-c * r);
+        sum += q->n[h] * (r < 1 ? left : -l * q->a[h]);
+    }
+    return sum;
+}
+
+/* min over l >= 0 of l rate + worst log moment: convex in l, golden section. Any l gives a valid
+ * bound, so a minimum that is not quite met only costs power. */
+static double chernoff(const problem *q) {
+    if (!(q->rate < q->eps))
+        return 1;
+    const double phi = 0.61803398874989484820;
+    double top = 1, a, b, x, y, fx, fy;
+    for (size_t h = 0; h < q->tasks; h++)
+        top = fmax(top, 1 / q->a[h]);
+    double last = 0, value = top * q->rate + worst_log_moment(q, top);
+    for (int i = 0; i < 60 && value < last; i++) {
+        last = value;
+        top *= 2;
+        value = top * q->rate + worst_log_moment(q, top);
+    }
+    a = 0, b = top;
+    x = b - phi * (b - a), y = a + phi * (b - a);
+    fx = x * q->rate + worst_log_moment(q, x);
+    fy = y * q->rate + worst_log_moment(q, y);
+    for (int i = 0; i < 60; i++) {
+        if (fx < fy) {
+            b = y, y = x, fy = fx;
+            x = b - phi * (b - a);
+            fx = x * q->rate + worst_log_moment(q, x);
+        } else {
+            a = x, x = y, fx = fy;
+            y = a + phi * (b - a);
+            fy = y * q->rate + worst_log_moment(q, y);
+        }
+    }
+    return fmin(1, exp(fmin(fx, fy)));
+}
+
+static double hoeffding(const problem *q) {
+    double gap = fmax(0, q->eps - q->rate), sum = 0;
+    for (size_t h = 0; h < q->tasks; h++)
+        sum += q->w[h] * q->w[h] / q->n[h];
+    return exp(-2 * gap * gap / sum);
+}
+
+/* Smallest integer >= a; rounded up when a is not exact. */
+static double ceiling(kr_ratio a) {
+    if (kr_ratio_exact(a))
+        return (double)(a.num / a.den + (a.num % a.den > 0));
+    return ceil(a.value * (1 + 1e-12));
+}
+
+typedef struct {
+    kr_ratio rate, largest; /* exact weighted rate; weight per request of the heaviest task */
+    int64_t requests;       /* in tasks with weight */
+    int64_t events;
+    bool equal;
+} exact_sums;
+
+static exact_sums add_up(size_t tasks, const int64_t *events, const int64_t *n,
+                         const kr_ratio *weight) {
+    exact_sums s = {{0, 0, 1}, {0, 0, 1}, 0, 0, true};
+    for (size_t h = 0; h < tasks; h++) {
+        if (!(weight[h].value > 0))
+            continue;
+        kr_ratio a = kr_ratio_div(weight[h], kr_ratio_make(n[h], 1));
+        s.equal =
+            s.equal && (s.requests == 0 || (kr_ratio_exact(a) && kr_ratio_cmp(a, s.largest) == 0));
+        if (kr_ratio_cmp(a, s.largest) > 0)
+            s.largest = a;
+        s.rate = kr_ratio_add(s.rate, kr_ratio_mul(a, kr_ratio_make(events[h], 1)));
+        s.requests += n[h];
+        s.events += events[h];
+    }
+    s.equal = s.equal && kr_ratio_exact(s.largest);
+    return s;
+}
+
+static double bentkus(const exact_sums *s, double eps) {
+    double c = ceiling(kr_ratio_div(s->rate, s->largest));
+    double q = eps / ((double)s->requests * s->largest.value);
+    return fmin(1, exp(1) * kr_binom_tails((int64_t)c, s->requests, q).p);
+}
+
+static kr_status fill(problem *q, size_t tasks, const int64_t *n, const kr_ratio *weight,
+                      kr_error *err) {
+    q->w = malloc(3 * tasks * sizeof *q->w);
+    if (q->w == NULL)
+        return kr_fail(err, KR_ENOMEM, "out of memory for a mixture of %zu tasks", tasks);
+    q->n = q->w + tasks;
+    q->a = q->n + tasks;
+    for (size_t h = 0; h < tasks; h++) {
+        if (!(weight[h].value > 0))
+            continue;
+        q->w[q->tasks] = weight[h].value;
+        q->n[q->tasks] = (double)n[h];
+        q->a[q->tasks] = weight[h].value / (double)n[h];
+        q->tasks++;
+    }
+    return KR_OK;
+}
+
+kr_status kr_mixture_test(size_t tasks, const int64_t *events, const int64_t *n,
+                          const kr_ratio *weight, kr_dec eps, kr_mixture_claim *out,
+                          kr_error *err) {
+    problem q = {.eps = kr_dec_double(eps)};
+    if (!(q.eps > 0 && q.eps < 1))
+        return kr_fail(err, KR_EINVAL, "risk %g is outside (0, 1)", q.eps);
+    kr_status st = check(tasks, events, n, weight, err);
+    if (st == KR_OK)
+        st = fill(&q, tasks, n, weight, err);
+    if (st != KR_OK)
+        return st;
+    exact_sums s = add_up(tasks, events, n, weight);
+    kr_mixture_claim c = {.rate = s.rate.value, .exact = s.equal};
+    q.rate = s.rate.value;
+    c.chernoff = chernoff(&q);
+    c.bentkus = bentkus(&s, q.eps);
+    c.hoeffding = hoeffding(&q);
+    c.p = s.equal ? kr_p_value(s.events, s.requests, eps)
+                  : fmin(c.chernoff, fmin(c.bentkus, c.hoeffding));
+    free(q.w);
+    *out = c;
+    return KR_OK;
+}
+
+kr_status kr_mixture_any(size_t tasks, const int64_t *events, const int64_t *n,
+                         const kr_ratio *weight, kr_level delta, double *upper, kr_error *err) {
+    kr_status st = check(tasks, events, n, weight, err);
+    if (st != KR_OK)
+        return st;
+    double a = kr_level_double(delta) / (double)tasks, sum = 0;
+    for (size_t h = 0; h < tasks; h++)
+        sum += weight[h].value * kr_binom_upper(events[h], n[h], a);
+    *upper = fmin(1, sum * (1 + 1e-15));
+    return KR_OK;
+}
+
+kr_status kr_mixture_reach(size_t tasks, const int64_t *events, const int64_t *n,
+                           const kr_ratio *weight, size_t to, kr_dec eps, kr_level level,
+                           int *thousandths, kr_error *err) {
+    if (to >= tasks)
+        return kr_fail(err, KR_EINVAL, "there is no task %zu among %zu", to, tasks);
+    kr_ratio *moved = malloc(tasks * sizeof *moved);
+    if (moved == NULL)
+        return kr_fail(err, KR_ENOMEM, "out of memory for a mixture of %zu tasks", tasks);
+    kr_status st = KR_OK;
+    int reach = -1;
+    for (int t = 0; t <= 1000 && st == KR_OK; t++) {
+        kr_mixture_claim c;
+        for (size_t h = 0; h < tasks; h++)
+            moved[h] = kr_ratio_mul(weight[h], kr_ratio_make(1000 - t, 1000));
+        moved[to] = kr_ratio_add(moved[to], kr_ratio_make(t, 1000));
+        st = kr_mixture_test(tasks, events, n, moved, eps, &c, err);
+        if (st != KR_OK || kr_p_decide(c.p, kr_level_double(level)) != KR_REJECT_YES)
+            break;
+        reach = t;
+    }
+    free(moved);
+    if (st == KR_OK)
+        *thousandths = reach;
+    return st;
+}
+
+/* N must be a multiple of every denominator; the smallest such multiple, 0 if it is above `most`.
+ */
+static int64_t common_multiple(size_t tasks, const kr_ratio *weight, int64_t most) {
+    int64_t m = 1;
+    for (size_t h = 0; h < tasks; h++) {
+        kr_ratio r =
+            kr_ratio_make(m, weight[h].den); /* m/den in lowest terms: den is what m lacks */
+        if (r.den > most / m)
+            return 0;
+        m *= r.den;
+    }
+    return m;
+}
+
+kr_status kr_mixture_quota(size_t tasks, const int64_t *n, const kr_ratio *weight, int64_t *take,
+                           int64_t *total, kr_error *err) {
+    kr_status st = check(tasks, NULL, n, weight, err);
+    if (st != KR_OK)
+        return st;
+    int64_t unit = common_multiple(tasks, weight, KR_BINOM_N_MAX), units = INT64_MAX;
+    for (size_t h = 0; h < tasks && unit > 0; h++) {
+        int64_t each = unit / weight[h].den * weight[h].num;
+        if (each > 0 && n[h] / each < units)
+            units = n[h] / each;
+    }
+    units = unit > 0 ? units : 0;
+    for (size_t h = 0; h < tasks; h++)
+        take[h] = units > 0 ? units * (unit / weight[h].den * weight[h].num) : 0;
+    *total = units * unit;
+    return KR_OK;
+}
+
+kr_status kr_mixture_worst(size_t tasks, const int64_t *events, const int64_t *n, kr_dec eps,
+                           kr_level level, kr_worst_claim *out, kr_error *err) {
+    kr_status st = check(tasks, events, n, NULL, err);
+    if (st != KR_OK)
+        return st;
+    kr_worst_claim c = {.p = -1};
+    double a = kr_level_double(level);
+    for (size_t h = 0; h < tasks; h++) {
+        double p = kr_p_value(events[h], n[h], eps);
+        if (p > c.p)
+            c.p = p, c.task = h;
+        c.upper = fmax(c.upper, kr_binom_upper_strat(events[h], n[h], a));
+    }
+    *out = c;
+    return KR_OK;
+}
