@@ -160,6 +160,20 @@ int64_t kr_calib_missing(const kr_calib *c, size_t policy, kr_split s) {
     return c->part[s].missing != NULL ? c->part[s].missing[policy] : 0;
 }
 
+int64_t kr_calib_any_missing(const kr_calib *c, kr_split s) {
+    bool any = false;
+    int64_t count = 0;
+    for (size_t j = 0; j < c->m && !any; j++)
+        any = kr_calib_missing(c, j, s) > 0;
+    for (size_t i = 0; i < c->rows && any; i++) {
+        bool missing = false;
+        for (size_t j = 0; j < c->m && !missing; j++)
+            missing = kr_calib_row_drop(c, i, j) == INT64_MAX;
+        count += missing && kr_calib_row_at(c, i)->split == (uint8_t)s;
+    }
+    return count;
+}
+
 int64_t kr_calib_drop(const kr_calib *c, size_t policy, kr_split s, int64_t rank) {
     return run_at(policy_run(c, policy, s), rank);
 }

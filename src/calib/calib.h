@@ -151,6 +151,8 @@ bool kr_calib_realised(const kr_calib *c, size_t policy, double *mean, double *m
 int64_t kr_calib_events(const kr_calib *c, size_t policy, kr_split s, int64_t tolerance);
 /* Requests with a missing drop. */
 int64_t kr_calib_missing(const kr_calib *c, size_t policy, kr_split s);
+/* Requests with at least one missing drop; 0 for kind counts. */
+int64_t kr_calib_any_missing(const kr_calib *c, kr_split s);
 /* Ascending order statistic of the drop, rank 0..n-1; INT64_MAX where missing (they come last).
  * Kind calibration only. */
 int64_t kr_calib_drop(const kr_calib *c, size_t policy, kr_split s, int64_t rank);

@@ -50,6 +50,7 @@ typedef struct {
     kr_verdict_status status;
     int certified;  /* last candidate that passed, -1: full-KV fallback */
     int stopped;    /* candidate at which the walk stopped, -1: none did */
+    kr_stop why;    /* it stopped */
     int empirical;  /* what empirical thresholding would choose, without guarantee; -1: full KV */
     bool empirical_certified; /* the walk passed that candidate as well */
     int64_t certified_events, stopped_events, empirical_events; /* -1 where there is none */
@@ -86,14 +87,18 @@ kr_contract kr_analysis_contract(const kr_analysis *a);
 kr_contract_source kr_analysis_contract_source(const kr_analysis *a);
 
 kr_state kr_analysis_state(const kr_analysis *a);
-/* Why the state is what it is, one sentence. */
+/* Of one method's line: WHAT-IF for the others where the declared contract names a method. */
+kr_state kr_analysis_line_state(const kr_analysis *a, size_t method);
+/* Why the state is what it is, one or two sentences. */
 void kr_analysis_state_sentence(const kr_analysis *a, kr_buf *out);
+/* The error level every line is tested at: delta, or its share when the file declares a family of
+ * methods to choose among (delta / M). */
+kr_level kr_analysis_level(const kr_analysis *a);
 int64_t kr_analysis_n(const kr_analysis *a);
 int64_t kr_analysis_max_events(const kr_analysis *a); /* -1: nothing can certify */
 const kr_line *kr_analysis_line(const kr_analysis *a, size_t method);
 size_t kr_analysis_certified_count(const kr_analysis *a); /* methods certified */
-/* Requests with a missing utility under at least one policy are not counted here: the sum over
- * policies of the method that has most. */
+/* Requests of the split with at least one missing utility. */
 int64_t kr_analysis_missing(const kr_analysis *a);
 
 /* Candidate `index` of `method` with all its numbers (computed on demand). */

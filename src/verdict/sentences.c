@@ -1,0 +1,209 @@
+#include <math.h>
+#include <string.h>
+
+#include "verdict/verdict.h"
+
+/* "65 % of the KV cache" or "the threshold 0.0005 (87.5 % of the KV cache on average)". */
+static void put_level(const kr_calib *c, size_t method, int index, kr_buf *out) {
+    const kr_policy *p = kr_calib_policy(c, kr_calib_method(c, method)->first + (size_t)index);
+    char t[KR_DEC_TEXT];
+    double share = kr_share_kept(c, method, index);
+    if (p->has_retention)
+        kr_buf_printf(out, "keeping %s %% of the KV cache", kr_dec_percent(p->retention, 0, t));
+    else if (p->has_threshold && isfinite(share))
+        kr_buf_printf(out, "at threshold %s (%.1f %% of the KV cache kept on average)",
+                      kr_dec_text(p->threshold, t), 100 * share);
+    else if (p->has_threshold)
+        kr_buf_printf(out, "at threshold %s", kr_dec_text(p->threshold, t));
+    else
+        kr_buf_puts(out, "at its one level (share kept not stated)");
+}
+
+void kr_population_text(const kr_analysis *a, kr_buf *out) {
+    const kr_calib *c = kr_analysis_calib(a);
+    const kr_calib_meta *m = kr_calib_meta_of(c);
+    kr_split s = kr_analysis_options_of(a).split;
+    size_t tasks = m->kind == KR_KIND_COUNTS ? (size_t)m->counts_tasks : kr_calib_tasks(c);
+    if (tasks == 1)
+        kr_buf_puts(out, "the one task sampled");
+    else if (tasks == 0)
+        kr_buf_puts(out, "the requests as sampled");
+    else if (kr_calib_task_uniform(c, s))
+        kr_buf_printf(out, "task-uniform mixture of %zu tasks", tasks);
+    else
+        kr_buf_printf(out, "as-sampled mixture of %zu tasks (unequal numbers, not task-uniform)",
+                      tasks);
+}
+
+static void put_stop(const kr_analysis *a, size_t method, kr_buf *out) {
+    const kr_calib *c = kr_analysis_calib(a);
+    const kr_line *l = kr_analysis_line(a, method);
+    long long kmax = kr_analysis_max_events(a), n = kr_analysis_n(a);
+    if (l->why == KR_STOP_NONE || l->stopped < 0)
+        return;
+    kr_buf level = {0};
+    kr_level_text(c, method, l->stopped, &level);
+    const kr_policy *p = kr_calib_policy(c, kr_calib_method(c, method)->first + (size_t)l->stopped);
+    if (l->why == KR_STOP_NO_COUNT)
+        kr_buf_printf(out, "the walk stopped at %s%s: it was not measured", kr_buf_text(&level),
+                      p->has_retention ? " %" : "");
+    else if (l->why == KR_STOP_UNDECIDED)
+        kr_buf_printf(out, "the walk stopped at %s%s: its p-value is too close to the level to "
+                           "decide in floating point, so it is not certified",
+                      kr_buf_text(&level), p->has_retention ? " %" : "");
+    else
+        kr_buf_printf(out, "the walk stopped at %s%s: %lld events of %lld, at most %lld allowed",
+                      kr_buf_text(&level), p->has_retention ? " %" : "",
+                      (long long)l->stopped_events, n, kmax);
+    kr_buf_free(&level);
+}
+
+static void put_contract(const kr_analysis *a, kr_buf *out) {
+    kr_contract k = kr_analysis_contract(a);
+    char t[KR_DEC_TEXT], r[KR_DEC_TEXT];
+    kr_buf_printf(out, "loses more than %s utility on at most %s %% of requests",
+                  kr_dec_fixed(k.tolerance, 2, t), kr_dec_percent(k.risk, 0, r));
+}
+
+static void put_fallback(const kr_analysis *a, size_t method, kr_buf *out) {
+    const char *name = kr_calib_method(kr_analysis_calib(a), method)->name;
+    const kr_line *l = kr_analysis_line(a, method);
+    kr_buf_printf(out, "%s falls back to full KV: ", name);
+    if (l->status == KR_ST_REFUSED)
+        kr_buf_puts(out, "requests share clusters, so they are not independent and the binomial "
+                         "test does not apply; nothing is certified.");
+    else if (l->status == KR_ST_CANNOT_CERTIFY)
+        kr_buf_printf(out, "%lld requests are too few, not even zero events would certify.",
+                      (long long)kr_analysis_n(a));
+    else {
+        put_stop(a, method, out);
+        kr_buf_puts(out, ".");
+    }
+}
+
+static void put_conditions(const kr_analysis *a, size_t method, kr_buf *out) {
+    const kr_calib_meta *m = kr_calib_meta_of(kr_analysis_calib(a));
+    kr_split s = kr_analysis_options_of(a).split;
+    kr_state state = kr_analysis_line_state(a, method);
+    if (state == KR_STATE_WHAT_IF)
+        kr_buf_puts(out, s == KR_SPLIT_TEST ? "What-if, no guarantee (test split): "
+                                            : "What-if, no guarantee: had this contract been fixed "
+                                              "before looking, ");
+    if (m->partial)
+        kr_buf_puts(out, "if every earlier candidate passed, as published: ");
+    if (kr_calib_cluster_repeats(kr_analysis_calib(a), s) > 0)
+        kr_buf_puts(out, "assuming that requests of one cluster are independent, as asserted: ");
+}
+
+static void capitalise(kr_buf *out, size_t from) {
+    if (out->s != NULL && out->len > from && out->s[from] >= 'a' && out->s[from] <= 'z')
+        out->s[from] = (char)(out->s[from] - 'a' + 'A');
+}
+
+void kr_statement(const kr_analysis *a, size_t method, kr_buf *out) {
+    const kr_calib *c = kr_analysis_calib(a);
+    const kr_line *l = kr_analysis_line(a, method);
+    kr_contract k = kr_analysis_contract(a);
+    size_t from = out->len;
+    char conf[KR_DEC_TEXT];
+    if (l->certified < 0) {
+        put_fallback(a, method, out);
+        return;
+    }
+    put_conditions(a, method, out);
+    if (out->len == from || out->s[out->len - 2] == ':')
+        capitalise(out, from);
+    kr_buf_printf(out, "%s probability at least %s %% over the draw of the %lld %s requests, %s ",
+                  out->len == from ? "With" : "with", kr_dec_percent(k.confidence, 0, conf),
+                  (long long)kr_analysis_n(a),
+                  kr_analysis_options_of(a).split == KR_SPLIT_TEST ? "test" : "calibration",
+                  kr_calib_method(c, method)->name);
+    put_level(c, method, l->certified, out);
+    kr_buf_puts(out, " ");
+    put_contract(a, out);
+    kr_buf_puts(out, " of the ");
+    kr_buf population = {0};
+    kr_population_text(a, &population);
+    const char *p = kr_buf_text(&population);
+    kr_buf_puts(out, strncmp(p, "the ", 4) == 0 ? p + 4 : p);
+    kr_buf_free(&population);
+    kr_buf_puts(out, ". No claim for a single task or request.");
+}
+
+/* Several lines at once: what is not covered by certifying each of them alone. */
+static void put_choice(const kr_analysis *a, kr_buf *out) {
+    const kr_calib *c = kr_analysis_calib(a);
+    const kr_calib_meta *m = kr_calib_meta_of(c);
+    size_t methods = kr_calib_methods(c);
+    if (methods < 2)
+        return;
+    if (m->contract_family)
+        kr_buf_printf(out, " The file declares a choice among its %zu methods, so each is tested at "
+                           "1/%zu of the error level.", methods, methods);
+    else if (m->contract_method != NULL)
+        kr_buf_printf(out, " The contract was declared for %s; the other lines are exploration.",
+                      m->contract_method);
+    else
+        kr_buf_puts(out, " Each line alone at this confidence; choosing among methods is not covered.");
+}
+
+void kr_analysis_state_sentence(const kr_analysis *a, kr_buf *out) {
+    const kr_calib *c = kr_analysis_calib(a);
+    const kr_calib_meta *m = kr_calib_meta_of(c);
+    kr_analysis_options o = kr_analysis_options_of(a);
+    switch (kr_analysis_state(a)) {
+    case KR_STATE_LOCKED:
+        kr_buf_puts(out, "The contract declared in the file.");
+        put_choice(a, out);
+        break;
+    case KR_STATE_REFUSED:
+        kr_buf_printf(out, "%lld requests share a cluster with another, so requests are not "
+                           "independent and the binomial test does not apply "
+                           "(--assume-independent overrides and is printed).",
+                      (long long)kr_calib_cluster_repeats(c, o.split));
+        break;
+    case KR_STATE_N_TOO_SMALL: {
+        kr_contract k = kr_analysis_contract(a);
+        kr_buf_printf(out, "With %lld requests not even zero events certify this contract; it needs "
+                           "at least %lld.",
+                      (long long)kr_analysis_n(a),
+                      (long long)kr_n_min(k.risk, kr_analysis_level(a)));
+        break;
+    }
+    case KR_STATE_UNDECIDED:
+        kr_buf_puts(out, "A p-value is too close to the level to decide in floating point; it is "
+                         "treated as not certified.");
+        break;
+    case KR_STATE_WHAT_IF:
+        if (o.split == KR_SPLIT_TEST)
+            kr_buf_puts(out, "Exploration on the test split, no guarantee.");
+        else if (m->partial)
+            kr_buf_puts(out, "Published counts of some candidates only: exploration, no guarantee.");
+        else if (!m->has_contract)
+            kr_buf_puts(out, "The file declares no contract: exploration, no guarantee.");
+        else
+            kr_buf_puts(out, "Not the contract declared in the file: exploration, no guarantee.");
+        put_choice(a, out);
+        break;
+    }
+    if (!o.assume_independent || kr_calib_cluster_repeats(c, o.split) == 0)
+        return;
+    kr_buf_puts(out, " Requests of one cluster are assumed independent, as asserted.");
+}
+
+void kr_overall_statement(const kr_analysis *a, kr_buf *out) {
+    const kr_calib *c = kr_analysis_calib(a);
+    kr_contract k = kr_analysis_contract(a);
+    size_t certified = kr_analysis_certified_count(a), methods = kr_calib_methods(c);
+    char t[KR_DEC_TEXT], r[KR_DEC_TEXT], f[KR_DEC_TEXT];
+    kr_buf_printf(out, "%s: tolerance %s, risk target %s %%, confidence %s %%", 
+                  kr_state_name(kr_analysis_state(a)), kr_dec_fixed(k.tolerance, 2, t),
+                  kr_dec_percent(k.risk, 0, r), kr_dec_percent(k.confidence, 0, f));
+    if (kr_analysis_max_events(a) >= 0)
+        kr_buf_printf(out, ", at most %lld events of %lld requests",
+                      (long long)kr_analysis_max_events(a), (long long)kr_analysis_n(a));
+    kr_buf_printf(out, "; %zu of %zu method%s certified, %zu fall%s back to full KV. ", certified,
+                  methods, methods == 1 ? "" : "s", methods - certified,
+                  methods - certified == 1 ? "s" : "");
+    kr_analysis_state_sentence(a, out);
+}

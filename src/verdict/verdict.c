@@ -1,0 +1,473 @@
+#include "verdict/verdict.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "risk/binomial.h"
+
+#define LIMITS_CACHE 4096 /* power of two */
+#define BOUND_CACHE 4096  /* power of two */
+#define TASK_CACHE 6      /* policies whose drops by task are kept */
+
+typedef struct {
+    bool used;
+    kr_dec risk, confidence;
+    kr_limits limits;
+} cached_limits;
+
+/* Upper and p of one count under one pair of limits: what a screen of candidates asks again and
+ * again while only the tolerance moves. */
+typedef struct {
+    bool used;
+    int64_t events, n;
+    kr_dec risk, confidence;
+    kr_candidate value;
+} cached_bound;
+
+typedef struct {
+    size_t policy;
+    kr_task_drops *drops; /* NULL: free */
+    unsigned long last;
+} cached_tasks;
+
+struct kr_analysis {
+    const kr_calib *c;
+    kr_analysis_options options;
+    kr_contract home, now;
+    kr_contract_source home_source;
+    int64_t tolerance; /* nano-units */
+    int64_t share;     /* methods that share one error budget, 1 without a declared family */
+    bool refused;
+    int64_t n, missing;
+    kr_limits limits;
+    kr_line *line; /* [methods] */
+    cached_limits *limits_cache;
+    cached_bound *bound_cache;
+    cached_tasks tasks[TASK_CACHE];
+    unsigned long clock;
+};
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+const char *kr_state_name(kr_state s) {
+    static const char *const names[] = {"LOCKED", "WHAT-IF", "REFUSED", "N TOO SMALL", "UNDECIDED"};
+    return (unsigned)s < sizeof names / sizeof *names ? names[s] : "?";
+}
+
+const char *kr_contract_source_name(kr_contract_source s) {
+    static const char *const names[] = {"file", "default", "given"};
+    return (unsigned)s < sizeof names / sizeof *names ? names[s] : "?";
+}
+
+const char *kr_verdict_status_name(kr_verdict_status s) {
+    static const char *const names[] = {"ok", "cannot_certify", "undecided", "refused"};
+    return (unsigned)s < sizeof names / sizeof *names ? names[s] : "?";
+}
+
+/* --- limits, cached ----------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h, int64_t v) {
+    h = (h ^ (uint64_t)v) * UINT64_C(0x9E3779B97F4A7C15);
+    return h ^ h >> 29;
+}
+
+static bool same(kr_dec a, kr_dec b) { return a.digits == b.digits && a.scale == b.scale; }
+
+static const kr_limits *limits_of(const kr_analysis *a, const kr_contract *k) {
+    uint64_t h = mix(mix(mix(mix(0, k->risk.digits), k->risk.scale), k->confidence.digits),
+                     k->confidence.scale);
+    cached_limits *e = &a->limits_cache[h & (LIMITS_CACHE - 1)];
+    if (!e->used || !same(e->risk, k->risk) || !same(e->confidence, k->confidence)) {
+        e->used = true;
+        e->risk = k->risk;
+        e->confidence = k->confidence;
+        e->limits = kr_limits_make(a->n, k->risk, kr_contract_level(k, a->share));
+    }
+    return &e->limits;
+}
+
+/* p-value and bound of a count among n, at the analysis' risk and level. */
+static kr_candidate bound_of(const kr_analysis *a, const kr_limits *limits, int64_t events) {
+    const kr_contract *k = &a->now;
+    uint64_t h = mix(mix(mix(mix(mix((uint64_t)limits->n, events), k->risk.digits), k->risk.scale),
+                         k->confidence.digits), k->confidence.scale);
+    cached_bound *e = &a->bound_cache[h & (BOUND_CACHE - 1)];
+    if (!e->used || e->events != events || e->n != limits->n || !same(e->risk, k->risk) ||
+        !same(e->confidence, k->confidence)) {
+        *e = (cached_bound){true, events, limits->n, k->risk, k->confidence,
+                            kr_candidate_of(limits, events)};
+    }
+    return e->value;
+}
+
+/* --- one analysis ------------------------------------------------------------------------------- */
+
+static kr_contract home_contract(const kr_calib *c, kr_contract_source *source) {
+    const kr_calib_meta *m = kr_calib_meta_of(c);
+    *source = m->has_contract ? KR_FROM_FILE : KR_FROM_DEFAULT;
+    if (m->has_contract)
+        return (kr_contract){m->tolerance, m->risk, m->confidence};
+    return (kr_contract){m->kind == KR_KIND_COUNTS ? m->counts_tolerance : kr_dec_make(10, 2),
+                         kr_dec_make(5, 2), kr_dec_make(95, 2)};
+}
+
+kr_status kr_analysis_new(const kr_calib *c, kr_analysis_options options, kr_analysis **out,
+                          kr_error *err) {
+    if (kr_calib_n(c, options.split) == 0)
+        return kr_fail(err, KR_EFORMAT, "%s has no requests in the %s split", kr_calib_path(c),
+                       options.split == KR_SPLIT_TEST ? "test" : "cal (certification)");
+    kr_analysis *a = calloc(1, sizeof *a);
+    if (a != NULL) {
+        a->line = calloc(kr_calib_methods(c), sizeof *a->line);
+        a->limits_cache = calloc(LIMITS_CACHE, sizeof *a->limits_cache);
+        a->bound_cache = calloc(BOUND_CACHE, sizeof *a->bound_cache);
+    }
+    if (a == NULL || a->line == NULL || a->limits_cache == NULL || a->bound_cache == NULL) {
+        kr_analysis_free(a);
+        return kr_fail(err, KR_ENOMEM, "out of memory");
+    }
+    a->c = c;
+    a->options = options;
+    a->n = kr_calib_n(c, options.split);
+    a->missing = kr_calib_any_missing(c, options.split);
+    a->share = kr_calib_meta_of(c)->contract_family ? (int64_t)kr_calib_methods(c) : 1;
+    a->refused = kr_calib_cluster_repeats(c, options.split) > 0 && !options.assume_independent;
+    a->home = home_contract(c, &a->home_source);
+    kr_status st = kr_analysis_set(a, a->home, err);
+    if (st != KR_OK) {
+        kr_analysis_free(a);
+        return st;
+    }
+    *out = a;
+    return KR_OK;
+}
+
+void kr_analysis_free(kr_analysis *a) {
+    if (a == NULL)
+        return;
+    for (size_t i = 0; i < TASK_CACHE; i++)
+        kr_task_drops_free(a->tasks[i].drops);
+    free(a->line);
+    free(a->limits_cache);
+    free(a->bound_cache);
+    free(a);
+}
+
+const kr_calib *kr_analysis_calib(const kr_analysis *a) { return a->c; }
+kr_analysis_options kr_analysis_options_of(const kr_analysis *a) { return a->options; }
+kr_contract kr_analysis_home(const kr_analysis *a) { return a->home; }
+kr_contract_source kr_analysis_home_source(const kr_analysis *a) { return a->home_source; }
+kr_contract kr_analysis_contract(const kr_analysis *a) { return a->now; }
+int64_t kr_analysis_n(const kr_analysis *a) { return a->n; }
+int64_t kr_analysis_max_events(const kr_analysis *a) { return a->limits.kmax; }
+int64_t kr_analysis_missing(const kr_analysis *a) { return a->missing; }
+const kr_line *kr_analysis_line(const kr_analysis *a, size_t method) { return &a->line[method]; }
+kr_level kr_analysis_level(const kr_analysis *a) { return kr_contract_level(&a->now, a->share); }
+
+static bool same_contract(const kr_contract *a, const kr_contract *b) {
+    return kr_dec_cmp(a->tolerance, b->tolerance) == 0 && kr_dec_cmp(a->risk, b->risk) == 0 &&
+           kr_dec_cmp(a->confidence, b->confidence) == 0;
+}
+
+kr_contract_source kr_analysis_contract_source(const kr_analysis *a) {
+    return same_contract(&a->now, &a->home) ? a->home_source : KR_FROM_USER;
+}
+
+size_t kr_analysis_certified_count(const kr_analysis *a) {
+    size_t count = 0;
+    for (size_t i = 0; i < kr_calib_methods(a->c); i++)
+        count += a->line[i].certified >= 0;
+    return count;
+}
+
+/* --- walking --------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const kr_calib *c;
+    kr_split split;
+    size_t first;
+    int64_t tolerance;
+} walker;
+
+static int64_t count_events(void *ctx, size_t j) {
+    const walker *w = ctx;
+    int64_t k = kr_calib_events(w->c, w->first + j, w->split, w->tolerance);
+    return k < 0 ? KR_COUNT_NONE : k;
+}
+
+static kr_status walk(const kr_analysis *a, size_t method, const kr_limits *limits,
+                      int64_t tolerance, kr_sequence *out, kr_error *err) {
+    const kr_method *m = kr_calib_method(a->c, method);
+    walker w = {a->c, a->options.split, m->first, tolerance};
+    return kr_sequence_walk(limits, m->count, count_events, &w, out, err);
+}
+
+static kr_status check(const kr_analysis *a, const kr_contract *k, int64_t *tolerance,
+                       kr_error *err) {
+    kr_status st = kr_contract_check(k, err);
+    if (st != KR_OK)
+        return st;
+    const kr_calib_meta *m = kr_calib_meta_of(a->c);
+    char t[KR_DEC_TEXT];
+    if (m->kind == KR_KIND_COUNTS && kr_dec_cmp(k->tolerance, m->counts_tolerance) != 0)
+        return kr_fail(err, KR_EINVAL,
+                       "these counts were published at tolerance %s; another tolerance needs the "
+                       "results of every request",
+                       kr_dec_fixed(m->counts_tolerance, 2, t));
+    if (!kr_dec_nano(k->tolerance, tolerance))
+        return kr_fail(err, KR_EINVAL, "the tolerance %s is too large",
+                       kr_dec_text(k->tolerance, t));
+    return KR_OK;
+}
+
+static kr_line line_of(size_t method, const kr_sequence *s) {
+    static const kr_verdict_status status[] = {
+        [KR_SEQUENCE_OK] = KR_ST_OK,
+        [KR_SEQUENCE_CANNOT_CERTIFY] = KR_ST_CANNOT_CERTIFY,
+        [KR_SEQUENCE_UNDECIDED] = KR_ST_UNDECIDED,
+    };
+    return (kr_line){
+        .method = method,
+        .status = status[s->status],
+        .certified = (int)s->certified,
+        .stopped = (int)s->stopped,
+        .why = s->why,
+        .empirical = (int)s->empirical,
+        .empirical_certified = s->empirical >= 0 && s->empirical <= s->certified,
+        .certified_events = s->certified >= 0 ? s->certified_events : -1,
+        .stopped_events = s->stopped >= 0 && s->stopped_events >= 0 ? s->stopped_events : -1,
+        .empirical_events = s->empirical >= 0 ? s->empirical_events : -1,
+    };
+}
+
+/* Dependent requests: nothing is certified, and the sentence says why. */
+static void refuse_line(kr_line *l) {
+    l->status = KR_ST_REFUSED;
+    l->certified = -1;
+    l->certified_events = -1;
+    l->empirical_certified = false;
+}
+
+kr_status kr_analysis_set(kr_analysis *a, kr_contract contract, kr_error *err) {
+    int64_t tolerance;
+    kr_status st = check(a, &contract, &tolerance, err);
+    if (st != KR_OK)
+        return st;
+    const kr_limits limits = *limits_of(a, &contract);
+    for (size_t i = 0; i < kr_calib_methods(a->c); i++) {
+        kr_sequence s;
+        st = walk(a, i, &limits, tolerance, &s, err);
+        if (st != KR_OK)
+            return st;
+        a->line[i] = line_of(i, &s);
+        if (a->refused)
+            refuse_line(&a->line[i]);
+    }
+    a->now = contract;
+    a->tolerance = tolerance;
+    a->limits = limits;
+    return KR_OK;
+}
+
+kr_status kr_analysis_at(kr_analysis *a, size_t method, kr_contract contract, kr_point *out,
+                         kr_error *err) {
+    int64_t tolerance;
+    kr_status st = check(a, &contract, &tolerance, err);
+    if (st != KR_OK)
+        return st;
+    const kr_limits *limits = limits_of(a, &contract);
+    kr_sequence s;
+    st = walk(a, method, limits, tolerance, &s, err);
+    if (st != KR_OK)
+        return st;
+    kr_line l = line_of(method, &s);
+    if (a->refused)
+        refuse_line(&l);
+    *out = (kr_point){l.certified, l.empirical, limits->kmax, l.certified_events, l.stopped_events,
+                      l.stopped};
+    return KR_OK;
+}
+
+/* --- states ------------------------------------------------------------------------------------------ */
+
+static bool any_undecided(const kr_analysis *a) {
+    for (size_t i = 0; i < kr_calib_methods(a->c); i++)
+        if (a->line[i].status == KR_ST_UNDECIDED)
+            return true;
+    return false;
+}
+
+static bool is_locked(const kr_analysis *a) {
+    const kr_calib_meta *m = kr_calib_meta_of(a->c);
+    return m->has_contract && !m->partial && a->options.split == KR_SPLIT_CAL &&
+           same_contract(&a->now, &a->home);
+}
+
+kr_state kr_analysis_state(const kr_analysis *a) {
+    if (a->refused)
+        return KR_STATE_REFUSED;
+    if (a->limits.kmax < 0)
+        return KR_STATE_N_TOO_SMALL;
+    if (any_undecided(a))
+        return KR_STATE_UNDECIDED;
+    return is_locked(a) ? KR_STATE_LOCKED : KR_STATE_WHAT_IF;
+}
+
+kr_state kr_analysis_line_state(const kr_analysis *a, size_t method) {
+    const char *declared = kr_calib_meta_of(a->c)->contract_method;
+    if (a->refused)
+        return KR_STATE_REFUSED;
+    if (a->limits.kmax < 0)
+        return KR_STATE_N_TOO_SMALL;
+    if (a->line[method].status == KR_ST_UNDECIDED)
+        return KR_STATE_UNDECIDED;
+    bool other = declared != NULL && strcmp(declared, kr_calib_method(a->c, method)->name) != 0;
+    return is_locked(a) && !other ? KR_STATE_LOCKED : KR_STATE_WHAT_IF;
+}
+
+/* --- candidates ---------------------------------------------------------------------------------------- */
+
+static void add_test(const kr_analysis *a, kr_candidate_row *r) {
+    int64_t n = kr_calib_n(a->c, KR_SPLIT_TEST);
+    int64_t k = n > 0 ? kr_calib_events(a->c, r->policy, KR_SPLIT_TEST, a->tolerance) : -1;
+    if (a->options.split != KR_SPLIT_CAL || k < 0)
+        return;
+    kr_limits limits = a->limits;
+    limits.n = n;
+    kr_candidate t = bound_of(a, &limits, k);
+    r->has_test = true;
+    r->test_events = k;
+    r->test_n = n;
+    r->test_rate = (double)k / (double)n;
+    r->test_p_value = t.p_value;
+    r->test_upper_bound = t.upper;
+}
+
+static kr_verdict verdict_of(const kr_line *l, size_t index) {
+    if (l->status == KR_ST_REFUSED)
+        return KR_VERDICT_UNTESTED;
+    if ((int)index <= l->certified)
+        return KR_VERDICT_PASS;
+    return (int)index == l->stopped ? KR_VERDICT_STOP : KR_VERDICT_UNTESTED;
+}
+
+kr_candidate_row kr_analysis_candidate(const kr_analysis *a, size_t method, size_t index) {
+    size_t policy = kr_calib_method(a->c, method)->first + index;
+    kr_candidate_row r = {
+        .policy = policy,
+        .n = a->n,
+        .events = kr_calib_events(a->c, policy, a->options.split, a->tolerance),
+        .missing = kr_calib_missing(a->c, policy, a->options.split),
+        .verdict = verdict_of(&a->line[method], index),
+    };
+    if (r.events < 0) { /* published without this count */
+        r.rate = NAN;
+        r.p_value = r.upper_bound = 1;
+        return r;
+    }
+    kr_candidate k = bound_of(a, &a->limits, r.events);
+    r.rate = (double)r.events / (double)a->n;
+    r.p_value = k.p_value;
+    r.upper_bound = k.upper;
+    add_test(a, &r);
+    return r;
+}
+
+double kr_share_kept(const kr_calib *c, size_t method, int index) {
+    if (index < 0)
+        return 1;
+    size_t policy = kr_calib_method(c, method)->first + (size_t)index;
+    const kr_policy *p = kr_calib_policy(c, policy);
+    double mean, min, max;
+    if (p->has_retention)
+        return kr_dec_double(p->retention);
+    if (p->has_mean)
+        return kr_dec_double(p->mean_retained);
+    return kr_calib_realised(c, policy, &mean, &min, &max) ? mean : NAN;
+}
+
+void kr_level_text(const kr_calib *c, size_t method, int index, kr_buf *out) {
+    char t[KR_DEC_TEXT];
+    if (index < 0) {
+        kr_buf_puts(out, "FULL");
+        return;
+    }
+    const kr_policy *p = kr_calib_policy(c, kr_calib_method(c, method)->first + (size_t)index);
+    if (p->has_retention)
+        kr_buf_puts(out, kr_dec_percent(p->retention, 0, t));
+    else if (p->has_threshold)
+        kr_buf_printf(out, "thr %s", kr_dec_text(p->threshold, t));
+    else
+        kr_buf_puts(out, "?");
+}
+
+/* --- tasks ---------------------------------------------------------------------------------------------- */
+
+static kr_task_drops *drops_of(kr_analysis *a, size_t policy) {
+    cached_tasks *oldest = &a->tasks[0];
+    for (size_t i = 0; i < TASK_CACHE; i++) {
+        cached_tasks *t = &a->tasks[i];
+        if (t->drops != NULL && t->policy == policy) {
+            t->last = ++a->clock;
+            return t->drops;
+        }
+        if (oldest->drops != NULL && (t->drops == NULL || t->last < oldest->last))
+            oldest = t;
+    }
+    kr_task_drops *d = kr_task_drops_new(a->c, policy, a->options.split);
+    if (d == NULL)
+        return NULL;
+    kr_task_drops_free(oldest->drops);
+    *oldest = (cached_tasks){policy, d, ++a->clock};
+    return d;
+}
+
+/* The drop at quantile q (nearest rank), NaN when it is a missing one or there is none. */
+static double quantile(const kr_task_drops *d, size_t task, double q) {
+    int64_t n = kr_task_drops_n(d, task);
+    if (n == 0)
+        return NAN;
+    int64_t rank = (int64_t)ceil(q * (double)n) - 1;
+    rank = rank < 0 ? 0 : rank >= n ? n - 1 : rank;
+    int64_t v = kr_task_drops_at(d, task, rank);
+    return v == INT64_MAX ? NAN : (double)v / (double)KR_NANO;
+}
+
+kr_status kr_analysis_tasks(kr_analysis *a, size_t policy, kr_task_row *rows, kr_error *err) {
+    size_t tasks = kr_calib_tasks(a->c);
+    if (tasks == 0)
+        return kr_fail(err, KR_EINVAL, "published counts have no requests and no tasks to show");
+    kr_task_drops *d = drops_of(a, policy);
+    int64_t *events = malloc(2 * tasks * sizeof *events);
+    kr_task_interval *in = malloc(tasks * sizeof *in);
+    kr_status st = KR_OK;
+    if (d == NULL || events == NULL || in == NULL)
+        st = kr_fail(err, KR_ENOMEM, "out of memory");
+    for (size_t t = 0; t < tasks && st == KR_OK; t++) {
+        events[t] = kr_task_drops_events(d, t, a->tolerance);
+        events[tasks + t] = kr_task_drops_n(d, t);
+    }
+    if (st == KR_OK)
+        st = kr_task_intervals(tasks, events, events + tasks, a->now.risk,
+                               kr_contract_level(&a->now, 1), KR_RULE_BONFERRONI, in, err);
+    for (size_t t = 0; t < tasks && st == KR_OK; t++) {
+        int64_t n = events[tasks + t];
+        rows[t] = (kr_task_row){
+            .task = t,
+            .n = n,
+            .events = events[t],
+            .missing = kr_task_drops_missing(d, t),
+            .rate = n > 0 ? (double)events[t] / (double)n : NAN,
+            .lower = in[t].lower,
+            .upper = in[t].upper,
+            .flag = in[t].flag,
+            .median = quantile(d, t, 0.5),
+            .p90 = quantile(d, t, 0.9),
+            .worst = quantile(d, t, 1),
+        };
+    }
+    free(events);
+    free(in);
+    return st;
+}
