@@ -27,19 +27,22 @@ static struct kr_arena_block *block_new(size_t size) {
 
 void *kr_arena_alloc(kr_arena *a, size_t n) {
     const size_t align = alignof(max_align_t);
-    if (n > SIZE_MAX - align)
+    if (n > SIZE_MAX - align) {
+        a->failed = true;
         return NULL;
+    }
     n = (n + align - 1) / align * align;
     if (a->head == NULL || a->head->size - a->head->used < n) {
         struct kr_arena_block *b = block_new(n > BLOCK ? n : BLOCK);
-        if (b == NULL)
+        if (b == NULL) {
+            a->failed = true;
             return NULL;
+        }
         b->next = a->head;
         a->head = b;
     }
     void *p = a->head->data + a->head->used;
     a->head->used += n;
-    a->total += n;
     return p;
 }
 
@@ -67,7 +70,7 @@ void kr_arena_reset(kr_arena *a) {
         keep->used = 0;
     }
     a->head = keep;
-    a->total = 0;
+    a->failed = false;
 }
 
 void kr_arena_free(kr_arena *a) {
@@ -76,5 +79,5 @@ void kr_arena_free(kr_arena *a) {
         free(b);
     }
     a->head = NULL;
-    a->total = 0;
+    a->failed = false;
 }

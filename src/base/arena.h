@@ -2,12 +2,13 @@
 #ifndef KR_BASE_ARENA_H
 #define KR_BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Zero-initialise before the first use: `kr_arena a = {0};`. */
 typedef struct {
     struct kr_arena_block *head;
-    size_t total; /* bytes handed out since the last reset */
+    bool failed; /* an allocation failed since the last reset */
 } kr_arena;
 
 /* n bytes, aligned for any object, not cleared; valid until reset or free. NULL when out of memory.
