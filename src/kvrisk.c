@@ -12,6 +12,7 @@ typedef struct {
 } command;
 
 static const command commands[] = {
+    {"import", kr_cli_import, "evaluation outputs (kvpress, LongBench, RULER, ...) to a calibration file"},
     {NULL, NULL, NULL},
 };
 

@@ -12,4 +12,6 @@ enum {
     KR_EXIT_FALLBACK = 3 /* certify: full-KV fallback for every method asked */
 };
 
+int kr_cli_import(int argc, char **argv);
+
 #endif
