@@ -13,6 +13,11 @@ typedef struct {
 
 static const command commands[] = {
     {"import", kr_cli_import, "evaluation outputs (kvpress, LongBench, RULER, ...) to a calibration file"},
+    {"certify", kr_cli_certify, "each method's lowest certified retention, or full-KV fallback"},
+    {"sweep", kr_cli_sweep, "the verdicts while one value of the contract moves"},
+    {"map", kr_cli_map, "certified retention over tolerance and risk target"},
+    {"info", kr_cli_info, "what is in a file, and what is odd about it"},
+    {"export", kr_cli_export, "write a method's operating point"},
     {NULL, NULL, NULL},
 };
 
@@ -31,7 +36,11 @@ int main(int argc, char **argv) {
     }
     if (argc > 1)
         for (const command *c = commands; c->name != NULL; c++)
-            if (strcmp(argv[1], c->name) == 0)
+            if (strcmp(argv[1], c->name) == 0) {
+                char name[64]; /* getopt's own messages begin with argv[0] */
+                snprintf(name, sizeof name, "kvrisk %s", c->name);
+                argv[1] = name;
                 return c->run(argc - 1, argv + 1);
+            }
     return usage(argc > 1 && strcmp(argv[1], "--help") == 0 ? stdout : stderr);
 }

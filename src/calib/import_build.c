@@ -134,7 +134,7 @@ static void record_run(maker *m, const kr_run *r, bool first) {
     if (r->method != NULL) {
         put_text(b, "press", r->press);
         put_text(b, "method", r->method);
-        put_text(b, "level", kr_level_text(r->level_kind, r->level, level));
+        put_text(b, "level", kr_import_level_text(r->level_kind, r->level, level));
         put_text(b, "level_from", r->level_from);
     }
     if (r->sha256[0] != '\0') {
@@ -329,7 +329,7 @@ void kr_import_explain(const kr_import *im, kr_buf *out) {
             kr_buf_puts(out, "  full KV");
         else
             kr_buf_printf(out, "  %s, %s%s%s%s", r->method,
-                          kr_level_text(r->level_kind, r->level, level),
+                          kr_import_level_text(r->level_kind, r->level, level),
                           r->level_from != NULL ? " (" : "",
                           r->level_from != NULL ? r->level_from : "", r->level_from != NULL ? ")" : "");
         kr_buf_printf(out, "%s%s\n", r->left_out != NULL ? "; not used: " : "",
@@ -365,7 +365,7 @@ void kr_import_summary(const kr_import *im, kr_buf *out) {
     task_means(im, out, true, 0);
     for (size_t p = 0; p < im->n_policies; p++) {
         kr_buf_printf(out, "  %s, %s:", im->policies[p].method,
-                      kr_level_text(im->policies[p].kind, im->policies[p].level, level));
+                      kr_import_level_text(im->policies[p].kind, im->policies[p].level, level));
         task_means(im, out, false, p);
     }
 }

@@ -459,7 +459,7 @@ const kr_note *kr_import_note(const kr_import *im, size_t i) {
     return i < im->n_notes ? &im->notes[i] : NULL;
 }
 
-const char *kr_level_text(kr_level_kind kind, kr_dec level, char buf[64]) {
+const char *kr_import_level_text(kr_level_kind kind, kr_dec level, char buf[64]) {
     char d[KR_DEC_TEXT];
     static const char *const forms[] = {[KR_LEVEL_UNKNOWN] = "level unknown",
                                         [KR_LEVEL_RETENTION] = "keeps %s",

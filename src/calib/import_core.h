@@ -189,6 +189,6 @@ kr_status kr_import_join_run(kr_import *im, kr_group *g, kr_run *run, int64_t *u
                              kr_error *err);
 
 /* Level for people: "0.25", "threshold -4", "budget 512", "level unknown". */
-const char *kr_level_text(kr_level_kind kind, kr_dec level, char buf[64]);
+const char *kr_import_level_text(kr_level_kind kind, kr_dec level, char buf[64]);
 
 #endif

@@ -191,8 +191,8 @@ static kr_status apply_level(kr_import *im, const char *spec, kr_error *err) {
         if (r->level_kind != KR_LEVEL_UNKNOWN &&
             (r->level_kind != kind || kr_dec_cmp(r->level, level) != 0))
             kr_import_say(im, KR_NOTE_WARNING, "%s: --level (%s) replaces what was found (%s).",
-                          r->name, kr_level_text(kind, level, a),
-                          kr_level_text(r->level_kind, r->level, b));
+                          r->name, kr_import_level_text(kind, level, a),
+                          kr_import_level_text(r->level_kind, r->level, b));
         r->level_kind = kind;
         r->level = level;
         r->level_from = "--level";
@@ -296,7 +296,7 @@ static kr_status check_coverage(kr_import *im, kr_error *err) {
             st = kr_fail(err, KR_EFORMAT,
                          "two runs for %s, %s, on the same data: %s and %s; leave one out with "
                          "--skip, or tell them apart with --level METHOD@TEXT=R",
-                         r->method, kr_level_text(r->level_kind, r->level, level),
+                         r->method, kr_import_level_text(r->level_kind, r->level, level),
                          im->runs[*s - 1].name, r->name);
         *s = i + 1;
     }
@@ -305,7 +305,7 @@ static kr_status check_coverage(kr_import *im, kr_error *err) {
             if (seen[p * im->n_groups + g] == 0 && im->groups[g].subset != NULL)
                 kr_import_say(im, KR_NOTE_WARNING, "there is no run of %s, %s, on %s.",
                               im->policies[p].method,
-                              kr_level_text(im->policies[p].kind, im->policies[p].level, level),
+                              kr_import_level_text(im->policies[p].kind, im->policies[p].level, level),
                               im->groups[g].subset);
     free(seen);
     return st;

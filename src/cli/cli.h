@@ -1,6 +1,5 @@
-/* cli.h - one function per subcommand. argv[0] is the subcommand's name.
- *
- * Each parses its options with getopt_long, does its work, prints data on stdout and messages on
+/* cli.h - one function per subcommand. argv[0] is "kvrisk NAME", as getopt's messages
+ * should begin. Each parses its options with getopt_long, does its work, prints data on stdout and messages on
  * stderr as "kvrisk NAME: sentence", and returns the exit status. */
 #ifndef KR_CLI_CLI_H
 #define KR_CLI_CLI_H
@@ -13,5 +12,10 @@ enum {
 };
 
 int kr_cli_import(int argc, char **argv);
+int kr_cli_certify(int argc, char **argv);
+int kr_cli_sweep(int argc, char **argv);
+int kr_cli_map(int argc, char **argv);
+int kr_cli_info(int argc, char **argv);
+int kr_cli_export(int argc, char **argv);
 
 #endif

@@ -84,20 +84,16 @@ static void put_fallback(const kr_analysis *a, size_t method, kr_buf *out) {
 static void put_conditions(const kr_analysis *a, size_t method, kr_buf *out) {
     const kr_calib_meta *m = kr_calib_meta_of(kr_analysis_calib(a));
     kr_split s = kr_analysis_options_of(a).split;
-    kr_state state = kr_analysis_line_state(a, method);
-    if (state == KR_STATE_WHAT_IF)
-        kr_buf_puts(out, s == KR_SPLIT_TEST ? "What-if, no guarantee (test split): "
-                                            : "What-if, no guarantee: had this contract been fixed "
-                                              "before looking, ");
+    bool what_if = kr_analysis_line_state(a, method) == KR_STATE_WHAT_IF;
     if (m->partial)
-        kr_buf_puts(out, "if every earlier candidate passed, as published: ");
+        kr_buf_puts(out, "If every earlier candidate passed, as published, and had this contract been "
+                         "fixed before looking (what-if, no guarantee): ");
+    else if (what_if && s == KR_SPLIT_TEST)
+        kr_buf_puts(out, "What-if on the test split, no guarantee: ");
+    else if (what_if)
+        kr_buf_puts(out, "What-if, no guarantee: had this contract been fixed before looking, ");
     if (kr_calib_cluster_repeats(kr_analysis_calib(a), s) > 0)
-        kr_buf_puts(out, "assuming that requests of one cluster are independent, as asserted: ");
-}
-
-static void capitalise(kr_buf *out, size_t from) {
-    if (out->s != NULL && out->len > from && out->s[from] >= 'a' && out->s[from] <= 'z')
-        out->s[from] = (char)(out->s[from] - 'a' + 'A');
+        kr_buf_puts(out, "Assuming that requests of one cluster are independent, as asserted: ");
 }
 
 void kr_statement(const kr_analysis *a, size_t method, kr_buf *out) {
@@ -111,8 +107,6 @@ void kr_statement(const kr_analysis *a, size_t method, kr_buf *out) {
         return;
     }
     put_conditions(a, method, out);
-    if (out->len == from || out->s[out->len - 2] == ':')
-        capitalise(out, from);
     kr_buf_printf(out, "%s probability at least %s %% over the draw of the %lld %s requests, %s ",
                   out->len == from ? "With" : "with", kr_dec_percent(k.confidence, 0, conf),
                   (long long)kr_analysis_n(a),

@@ -1,0 +1,132 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/common.h"
+#include "export/certificate.h"
+
+static const char help[] =
+    "usage: kvrisk certify FILE [options]\n"
+    "\n"
+    "Certifies each method's lowest retention that meets the contract, or falls back to full KV.\n"
+    "\n" KR_CONTRACT_HELP
+    "  --method M            this method alone\n"
+    "  --json                one JSON object (fields: README)\n"
+    "\n"
+    "exit status: 0 at least one method certified, 3 full-KV fallback for every method asked,\n"
+    "1 error, 2 usage\n";
+
+static void put_level(const kr_calib *c, size_t method, int index, int width) {
+    kr_buf t = {0};
+    kr_level_text(c, method, index, &t);
+    const char *s = kr_buf_text(&t);
+    if (index >= 0 && s[0] >= '0' && s[0] <= '9')
+        kr_buf_puts(&t, " %");
+    printf(" %*s", width, kr_buf_text(&t));
+    kr_buf_free(&t);
+}
+
+static void put_row(const kr_analysis *a, size_t method) {
+    const kr_calib *c = kr_analysis_calib(a);
+    const kr_line *l = kr_analysis_line(a, method);
+    char name[64];
+    snprintf(name, sizeof name, "%.40s", kr_calib_method(c, method)->name);
+    printf("  ");
+    kr_cli_put_safe(name);
+    printf("%*s", (int)(strlen(name) < 20 ? 20 - strlen(name) : 0), "");
+    put_level(c, method, l->certified, 10);
+    put_level(c, method, l->empirical, 10);
+    if (l->certified >= 0) {
+        kr_candidate_row r = kr_analysis_candidate(a, method, (size_t)l->certified);
+        printf(" %7lld %7.2f%% %7.2f%% %9.2g  CERTIFIED", (long long)r.events, 100 * r.rate,
+               100 * r.upper_bound, r.p_value);
+    } else {
+        printf(" %7s %8s %8s %9s  %s", "-", "-", "-", "-",
+               l->status == KR_ST_REFUSED ? "REFUSED, full KV" : "FALLBACK, full KV");
+    }
+    if (l->stopped >= 0 && l->stopped_events >= 0) {
+        kr_buf t = {0};
+        kr_level_text(c, method, l->stopped, &t);
+        printf("  stopped at %s: %lld > %lld", kr_buf_text(&t), (long long)l->stopped_events,
+               (long long)kr_analysis_max_events(a));
+        kr_buf_free(&t);
+    }
+    putchar('\n');
+}
+
+static void print_text(const kr_analysis *a, size_t method) {
+    const kr_calib *c = kr_analysis_calib(a);
+    kr_buf t = {0};
+    kr_overall_statement(a, &t);
+    kr_cli_put_safe(kr_buf_text(&t));
+    printf("\n\n  %-20s %10s %10s %7s %8s %8s %9s\n", "method", "certified", "empirical*", "events",
+           "rate", "upper**", "p");
+    for (size_t i = 0; i < kr_calib_methods(c); i++)
+        if (method == KR_ALL_METHODS || method == i)
+            put_row(a, i);
+    printf("\n  * empirical thresholding: longest run with rate <= risk, without guarantee\n"
+           "  ** upper confidence limit of that candidate alone (pointwise)\n");
+    if (kr_analysis_missing(a) > 0)
+        printf("  %lld requests with a missing utility count as degradation events\n",
+               (long long)kr_analysis_missing(a));
+    putchar('\n');
+    for (size_t i = 0; i < kr_calib_methods(c); i++) {
+        if (method != KR_ALL_METHODS && method != i)
+            continue;
+        t.len = 0;
+        kr_statement(a, i, &t);
+        kr_cli_put_safe(kr_buf_text(&t));
+        putchar('\n');
+    }
+    kr_buf_free(&t);
+}
+
+static bool any_certified(const kr_analysis *a, size_t method) {
+    for (size_t i = 0; i < kr_calib_methods(kr_analysis_calib(a)); i++)
+        if ((method == KR_ALL_METHODS || method == i) && kr_analysis_line(a, i)->certified >= 0)
+            return true;
+    return false;
+}
+
+static int run(const kr_cli_args *args, const kr_analysis *a) {
+    size_t method;
+    if (!kr_cli_method(args, kr_analysis_calib(a), &method))
+        return KR_EXIT_USAGE;
+    if (args->json) {
+        kr_buf b = {0};
+        kr_export_certify(a, method, &b);
+        if (b.failed)
+            return kr_cli_say("certify", KR_EXIT_ERROR, "out of memory");
+        fwrite(b.s, 1, b.len, stdout);
+        kr_buf_free(&b);
+    } else {
+        print_text(a, method);
+    }
+    return any_certified(a, method) ? KR_EXIT_OK : KR_EXIT_FALLBACK;
+}
+
+int kr_cli_certify(int argc, char **argv) {
+    static const struct option options[] = {KR_CONTRACT_OPTIONS,
+                                            {"method", required_argument, NULL, OPT_METHOD},
+                                            {"json", no_argument, NULL, OPT_JSON},
+                                            {NULL, 0, NULL, 0}};
+    kr_cli_args args = {.name = "certify"};
+    for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (o == OPT_HELP) {
+            fputs(help, stdout);
+            return KR_EXIT_OK;
+        }
+        if (!kr_cli_contract_option(&args, o, optarg) || args.usage_error)
+            return KR_EXIT_USAGE;
+    }
+    if (argc - optind != 1)
+        return kr_cli_say("certify", KR_EXIT_USAGE, "expected one FILE (see kvrisk certify --help)");
+    kr_calib *c;
+    kr_analysis *a;
+    int status = kr_cli_open(&args, argv[optind], &c, &a);
+    if (status == KR_EXIT_OK)
+        status = run(&args, a);
+    kr_analysis_free(a);
+    kr_calib_free(c);
+    return kr_cli_done("certify", status);
+}
