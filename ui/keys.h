@@ -37,7 +37,7 @@ typedef enum {
     KR_ACT_ENTER, KR_ACT_UNDO, KR_ACT_REDO, KR_ACT_RESET,
     KR_ACT_NEXT_METHOD, KR_ACT_PREV_METHOD, KR_ACT_LEVEL_DOWN, KR_ACT_LEVEL_UP,
     KR_ACT_MAP_MODE, KR_ACT_CONFIDENCE, KR_ACT_PLOT, KR_ACT_ALPHABET,
-    KR_ACT_SORT, KR_ACT_REVERSE, KR_ACT_FILTER, KR_ACT_FIND_NEXT, KR_ACT_FIND_PREV,
+    KR_ACT_SORT, KR_ACT_REVERSE, KR_ACT_FILTER,
     KR_ACT_EVENTS, KR_ACT_REEVALUATE, KR_ACT_EXPORT, KR_ACT_APPEND, KR_ACT_ADD_POINT,
     KR_ACT_DELETE, KR_ACT_NOTE, KR_ACT_RELOAD, KR_ACT_MESSAGES, KR_ACT_COMMAND, KR_ACT_REDRAW,
     KR_ACT_STATEMENT,
@@ -50,7 +50,7 @@ typedef struct {
     kr_action act;
     unsigned screens;    /* bits of kr_screen */
     const char *help;    /* sentence for the help screen */
-    const char *brief;   /* word for the bottom line, NULL: not there */
+    const char *brief;   /* "key word" for the bottom line, NULL: not there */
 } kr_binding;
 
 /* KR_ACT_NONE when the key does nothing on that screen. A screen's own meaning comes first. */

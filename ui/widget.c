@@ -46,9 +46,10 @@ kr_rect kr_frame(kr_canvas *c, kr_rect r, const char *title, const char *note) {
 }
 
 void kr_frame_divider(kr_canvas *c, kr_rect frame, int y, const char *title, const char *note) {
-    if (y <= 0 || y >= frame.h - 1 || frame.w < 4)
+    if (y < 0 || y >= frame.h - 1 || frame.w < 4)
         return;
-    rule(c, frame, y, 0x251c, 0x2524);
+    if (y > 0)
+        rule(c, frame, y, 0x251c, 0x2524);
     line_texts(c, frame, y, title, note);
 }
 

@@ -7,7 +7,8 @@
 /* Box with a title at the left and a note at the right of its top line (either may be NULL).
  * Returns the inside with one blank column on both sides; empty when `r` is too small. */
 kr_rect kr_frame(kr_canvas *c, kr_rect r, const char *title, const char *note);
-/* A line across a frame at row y (relative to the frame's rectangle), with texts as above. */
+/* A line across a frame at row y (relative to the frame's rectangle), with texts as above; at
+ * row 0 only the texts. */
 void kr_frame_divider(kr_canvas *c, kr_rect frame, int y, const char *title, const char *note);
 
 /* Bar of `w` columns filled by `share` (clamped to 0..1), in eighths of a column; a value above 0

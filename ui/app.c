@@ -1,0 +1,185 @@
+#include "ui/app.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/model.h"
+
+static kr_status load(const char *path, kr_calib **calib, kr_analysis **an, kr_error *err) {
+    kr_status st = kr_calib_load(path, calib, err);
+    if (st != KR_OK)
+        return st;
+    st = kr_analysis_new(*calib, (kr_analysis_options){KR_SPLIT_CAL, false}, an, err);
+    if (st != KR_OK) {
+        kr_calib_free(*calib);
+        *calib = NULL;
+    }
+    return st;
+}
+
+/* The method to open with: the one declared, else the best certified. */
+static size_t first_method(const kr_app *a) {
+    const char *declared = kr_calib_meta_of(a->calib)->contract_method;
+    int m = declared != NULL ? kr_calib_find_method(a->calib, declared) : -1;
+    return m >= 0 ? (size_t)m : a->methods.n > 0 ? a->methods.order[0] : 0;
+}
+
+kr_status kr_app_open(const char *path, kr_app_settings settings, kr_app **out, kr_error *err) {
+    kr_app *a = calloc(1, sizeof *a);
+    if (a == NULL)
+        return kr_fail(err, KR_ENOMEM, "out of memory for the screens");
+    a->path = strdup(path);
+    kr_status st = a->path == NULL ? kr_fail(err, KR_ENOMEM, "out of memory for the screens")
+                                   : load(path, &a->calib, &a->an, err);
+    if (st != KR_OK) {
+        kr_app_free(a);
+        return st;
+    }
+    a->w = 80;
+    a->h = 24;
+    a->set = settings;
+    a->plot_on = true;
+    a->request_task = -1;
+    a->tasks.sort = 1;
+    kr_facts_refresh(a);
+    a->method = first_method(a);
+    kr_facts_refresh(a);
+    *out = a;
+    return KR_OK;
+}
+
+void kr_app_free(kr_app *a) {
+    if (a == NULL)
+        return;
+    kr_facts_forget(a);
+    for (size_t i = 0; i < a->n_saved; i++)
+        kr_point_free(&a->saved[i]);
+    free(a->saved);
+    for (size_t i = 0; i < a->n_typed; i++)
+        free(a->typed[i]);
+    for (size_t i = 0; i < a->n_messages; i++)
+        free(a->messages[i].text);
+    kr_analysis_free(a->an);
+    kr_calib_free(a->calib);
+    free(a->path);
+    free(a);
+}
+
+void kr_app_say(kr_app *a, bool error, const char *fmt, ...) {
+    char buf[600];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(buf, sizeof buf, fmt, ap);
+    va_end(ap);
+    char *text = strdup(buf);
+    if (text == NULL)
+        return;
+    if (a->n_messages == KR_MESSAGE_MAX) {
+        free(a->messages[0].text);
+        memmove(a->messages, a->messages + 1, (KR_MESSAGE_MAX - 1) * sizeof *a->messages);
+        a->n_messages--;
+    }
+    a->messages[a->n_messages++] = (kr_message){time(NULL), error, text};
+    a->message_on = true;
+}
+
+void kr_app_resize(kr_app *a, int w, int h) {
+    a->w = w < 1 ? 1 : w > 1000 ? 1000 : w;
+    a->h = h < 1 ? 1 : h > 1000 ? 1000 : h;
+    kr_facts_refresh(a);
+}
+
+void kr_app_show(kr_app *a, kr_screen screen) {
+    bool overlay = screen == KR_SCREEN_HELP || screen == KR_SCREEN_MESSAGES;
+    bool over_now = a->screen == KR_SCREEN_HELP || a->screen == KR_SCREEN_MESSAGES;
+    if (overlay && !over_now)
+        a->back = a->screen;
+    if (overlay)
+        a->text = (kr_list){.at = 0};
+    if (screen == KR_SCREEN_REQUESTS && a->screen != KR_SCREEN_TASKS)
+        a->request_task = -1;
+    if (screen != KR_SCREEN_HELP)
+        a->help_statement = false;
+    a->screen = screen;
+    if (screen == KR_SCREEN_MESSAGES)
+        a->text.at = (int)a->n_messages;
+    kr_facts_refresh(a);
+}
+
+kr_screen kr_app_screen(const kr_app *a) { return a->screen; }
+
+void kr_app_type(kr_app *a, const char *keys) {
+    while (*keys != '\0') {
+        uint32_t cp = (unsigned char)*keys;
+        int n = cp < 0x80 ? 1 : kr_text_next(keys, &cp);
+        kr_app_key(a, *keys == '\n' ? KR_KEY_ENTER : (int)cp);
+        keys += n;
+    }
+}
+
+bool kr_app_tick(kr_app *a) {
+    kr_stamp now;
+    if (a->file_changed || kr_file_stamp(a->path, &now, NULL) != KR_OK ||
+        kr_stamp_equal(&now, kr_calib_stamp(a->calib)))
+        return false;
+    a->file_changed = true;
+    kr_app_say(a, false, "the file changed on disk; R reads it again");
+    return true;
+}
+
+/* Undo goes back to contracts, not to files, so it is kept. */
+void kr_app_reload(kr_app *a) {
+    kr_calib *calib = NULL;
+    kr_analysis *an = NULL;
+    kr_error err;
+    if (load(a->path, &calib, &an, &err) != KR_OK) {
+        kr_app_say(a, true, "%s", err.msg);
+        return;
+    }
+    char name[64];
+    snprintf(name, sizeof name, "%s", kr_calib_method(a->calib, a->method)->name);
+    kr_contract c = kr_analysis_contract(a->an);
+    bool home = kr_analysis_contract_source(a->an) != KR_FROM_USER;
+    bool same = strcmp(kr_calib_sha256(calib), kr_calib_sha256(a->calib)) == 0;
+    long long n0 = kr_analysis_n(a->an), n1 = kr_analysis_n(an);
+    size_t m0 = kr_calib_policies(a->calib), m1 = kr_calib_policies(calib);
+    kr_facts_forget(a);
+    kr_analysis_free(a->an);
+    kr_calib_free(a->calib);
+    a->calib = calib;
+    a->an = an;
+    int m = kr_calib_find_method(calib, name);
+    a->method = m < 0 ? 0 : (size_t)m;
+    a->level_pinned = a->level_pinned && m >= 0;
+    a->request_task = -1;
+    a->file_changed = false;
+    bool kept = home || kr_analysis_set(an, c, NULL) == KR_OK;
+    kr_facts_refresh(a);
+    if (same)
+        kr_app_say(a, false, "read again: the file is the same");
+    else
+        kr_app_say(a, !kept, "read again: %lld requests (before %lld), %zu policies (before %zu)%s%s",
+                   n1, n0, m1, m0, m < 0 ? "; the selected method is gone" : "",
+                   kept ? "" : "; the contract went back to the file's");
+}
+
+bool kr_app_done(const kr_app *a) { return a->done; }
+bool kr_app_interrupted(const kr_app *a) { return a->interrupted; }
+kr_app_settings kr_app_settings_of(const kr_app *a) { return a->set; }
+
+bool kr_app_wants_redraw(kr_app *a) {
+    bool r = a->redraw;
+    a->redraw = false;
+    return r;
+}
+
+void kr_app_describe_terminal(kr_app *a, const char *text) {
+    snprintf(a->terminal, sizeof a->terminal, "%s", text);
+}
+
+void kr_app_set_look(kr_app *a, kr_look look) {
+    a->set.look = look;
+    kr_facts_refresh(a);
+}

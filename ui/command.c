@@ -1,0 +1,244 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/model.h"
+
+typedef struct {
+    const char *name, *args, *help;
+    void (*run)(kr_app *a, const char *arg);
+    const char *const *words; /* completions of the argument, NULL-terminated */
+} command;
+
+static const char *const settings[] = {"plot block", "plot braille", "plot ascii", "ascii on",
+                                       "ascii off", "mouse on", "mouse off", NULL};
+static const char *const themes[] = {"default", "light", "dark", "high-contrast", "mono", NULL};
+
+/* --- contract ---------------------------------------------------------------------------------------- */
+
+static void set_field(kr_app *a, kr_field f, const char *arg) {
+    kr_error err;
+    kr_dec v;
+    char now[40];
+    if (*arg == '\0') {
+        kr_field_text(a, f, now);
+        kr_app_say(a, false, "%s is %s", kr_field_name(f), now);
+    } else if (kr_field_parse(a, f, arg, &v, &err) != KR_OK) {
+        kr_app_say(a, true, "%s", err.msg);
+    } else {
+        a->map_moved = false;
+        kr_app_set_contract(a, kr_field_with(kr_analysis_contract(a->an), f, v));
+    }
+}
+
+static void run_tol(kr_app *a, const char *arg) { set_field(a, KR_FIELD_TOLERANCE, arg); }
+static void run_risk(kr_app *a, const char *arg) { set_field(a, KR_FIELD_RISK, arg); }
+static void run_conf(kr_app *a, const char *arg) { set_field(a, KR_FIELD_CONFIDENCE, arg); }
+static void run_undo(kr_app *a, const char *arg) { (void)arg, kr_app_undo(a, false); }
+static void run_redo(kr_app *a, const char *arg) { (void)arg, kr_app_undo(a, true); }
+static void run_reset(kr_app *a, const char *arg) { (void)arg, kr_app_reset(a); }
+static void run_reload(kr_app *a, const char *arg) { (void)arg, kr_app_reload(a); }
+
+static void run_method(kr_app *a, const char *arg) {
+    int m = kr_calib_find_method(a->calib, arg);
+    if (m < 0)
+        kr_app_say(a, true, "no method '%s'; Tab after :method lists them", arg);
+    else
+        kr_app_select_method(a, (size_t)m);
+}
+
+/* The candidate whose level text is `arg`, with or without its percent sign. */
+static void run_level(kr_app *a, const char *arg) {
+    size_t len = strcspn(arg, " %");
+    for (size_t i = 0; i < a->f.n_levels; i++) {
+        char label[32];
+        kr_level_label(a, a->method, (int)i, label);
+        if (len > 0 && strncmp(label, arg, len) == 0 && (label[len] == ' ' || label[len] == '\0')) {
+            a->level = (int)i;
+            a->level_pinned = true;
+            return;
+        }
+    }
+    kr_app_say(a, true, "no level '%s' of %s; give a share such as 65", arg,
+               kr_calib_method(a->calib, a->method)->name);
+}
+
+/* --- settings ------------------------------------------------------------------------------------------ */
+
+static void run_theme(kr_app *a, const char *arg) {
+    if (!kr_theme_find(arg, &a->set.theme))
+        kr_app_say(a, true, "no theme '%s'; there are default, light, dark, high-contrast, mono", arg);
+}
+
+static void set_flag(kr_app *a, const char *word, bool *flag) {
+    bool on = strcmp(word, "on") == 0;
+    if (!on && strcmp(word, "off") != 0)
+        kr_app_say(a, true, "'%s' is neither on nor off", word);
+    else
+        *flag = on;
+}
+
+static void run_set(kr_app *a, const char *arg) {
+    char name[32] = "", word[32] = "";
+    sscanf(arg, "%31s %31s", name, word);
+    bool ascii = a->set.look == KR_LOOK_ASCII;
+    if (strcmp(name, "ascii") == 0) {
+        set_flag(a, word, &ascii);
+        a->set.look = ascii ? KR_LOOK_ASCII : KR_LOOK_UTF8;
+        a->redraw = true;
+    } else if (strcmp(name, "mouse") == 0) {
+        set_flag(a, word, &a->set.mouse);
+    } else if (strcmp(name, "plot") != 0) {
+        kr_app_say(a, true, ":set plot block|braille|ascii, :set ascii on|off, :set mouse on|off");
+    } else if (!kr_plot_alphabet_find(word, &a->set.alphabet)) {
+        kr_app_say(a, true, "no plot alphabet '%s'; there are block, braille, ascii", word);
+    }
+}
+
+/* --- files ----------------------------------------------------------------------------------------------- */
+
+static void write_or_ask(kr_app *a, kr_out what, const char *path) {
+    if (*path == '\0')
+        kr_out_ask(a, what);
+    else
+        kr_out_write(a, what, path, false);
+}
+
+static void run_w(kr_app *a, const char *arg) { write_or_ask(a, KR_OUT_POINT, arg); }
+static void run_points(kr_app *a, const char *arg) { write_or_ask(a, KR_OUT_POINTS_JSON, arg); }
+static void run_csv(kr_app *a, const char *arg) { write_or_ask(a, KR_OUT_POINTS_CSV, arg); }
+static void run_map(kr_app *a, const char *arg) { write_or_ask(a, KR_OUT_MAP, arg); }
+static void run_print(kr_app *a, const char *arg) { write_or_ask(a, KR_OUT_SCREEN, arg); }
+static void run_add(kr_app *a, const char *arg) { kr_points_add(a, arg); }
+
+/* --- the rest --------------------------------------------------------------------------------------------- */
+
+static void run_info(kr_app *a, const char *arg) {
+    (void)arg;
+    kr_app_say(a, false, "kvrisk " KR_VERSION "; %s; screen %dx%d, %s, theme %s, plot %s; file %s, SHA-256 %.12s",
+               a->terminal[0] != '\0' ? a->terminal : "no terminal", a->w, a->h,
+               a->set.look == KR_LOOK_ASCII ? "ASCII" : "UTF-8", kr_theme_name(a->set.theme),
+               kr_plot_alphabet_name(a->set.alphabet), a->path, kr_calib_sha256(a->calib));
+}
+
+static void run_q(kr_app *a, const char *arg) { (void)arg, kr_app_quit(a, true); }
+static void run_q_now(kr_app *a, const char *arg) { (void)arg, kr_app_quit(a, false); }
+static void run_help(kr_app *a, const char *arg) { (void)arg, kr_app_show(a, KR_SCREEN_HELP); }
+static void run_messages(kr_app *a, const char *arg) { (void)arg, kr_app_show(a, KR_SCREEN_MESSAGES); }
+
+static const char *const screen_words[] = {"main",   "map",      "policy", "tasks", "reeval",
+                                           "points", "requests", NULL};
+
+static void run_screen(kr_app *a, const char *arg) {
+    for (int s = 0; screen_words[s] != NULL; s++)
+        if (strcmp(screen_words[s], arg) == 0) {
+            kr_app_show(a, (kr_screen)s);
+            return;
+        }
+    kr_app_say(a, true, "no screen '%s'", arg);
+}
+
+static const command table[] = {
+    {"tol", "VALUE", "set the tolerance, for example :tol 0.08", run_tol, NULL},
+    {"risk", "VALUE", "set the risk target, for example :risk 5%", run_risk, NULL},
+    {"conf", "VALUE", "set the confidence, for example :conf 95%", run_conf, NULL},
+    {"method", "NAME", "select a method", run_method, NULL},
+    {"level", "SHARE", "select a level of the method", run_level, NULL},
+    {"undo", "", "undo", run_undo, NULL},
+    {"redo", "", "redo", run_redo, NULL},
+    {"reset", "", "back to the file's contract", run_reset, NULL},
+    {"reload", "", "read the file again", run_reload, NULL},
+    {"screen", "NAME", "open a screen", run_screen, screen_words},
+    {"set", "NAME VALUE", "plot block|braille|ascii; ascii, mouse on|off", run_set, settings},
+    {"theme", "NAME", "default, light, dark, high-contrast, mono", run_theme, themes},
+    {"add", "NOTE", "add the operating point to Points", run_add, NULL},
+    {"w", "FILE", "write the operating point as JSON", run_w, NULL},
+    {"points", "FILE", "write all points as JSON", run_points, NULL},
+    {"csv", "FILE", "write all points as CSV", run_csv, NULL},
+    {"mapcsv", "FILE", "write the map as CSV", run_map, NULL},
+    {"print", "FILE", "write this screen as text", run_print, NULL},
+    {"info", "", "terminal, settings, file", run_info, NULL},
+    {"messages", "", "messages so far", run_messages, NULL},
+    {"help", "", "keys and commands", run_help, NULL},
+    {"q", "", "quit", run_q, NULL},
+    {"q!", "", "quit without asking", run_q_now, NULL},
+};
+
+enum { N_COMMANDS = sizeof table / sizeof *table };
+
+size_t kr_command_count(void) { return N_COMMANDS; }
+
+void kr_command_text(size_t i, char name[48], const char **help) {
+    snprintf(name, 48, ":%s %s", table[i].name, table[i].args);
+    *help = table[i].help;
+}
+
+static const command *find(const char *name, size_t len) {
+    const command *only = NULL;
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (strlen(table[i].name) == len && memcmp(table[i].name, name, len) == 0)
+            return &table[i];
+        if (strncmp(table[i].name, name, len) == 0)
+            only = only == NULL ? &table[i] : NULL;
+    }
+    return only;
+}
+
+void kr_command_run(kr_app *a, const char *line) {
+    while (*line == ' ')
+        line++;
+    size_t len = strcspn(line, " ");
+    const command *c = len > 0 ? find(line, len) : NULL;
+    if (c == NULL) {
+        kr_app_say(a, true, "no command ':%.*s'; :help lists them", (int)(len < 40 ? len : 40), line);
+        return;
+    }
+    char arg[256];
+    const char *from = line + len + strspn(line + len, " ");
+    snprintf(arg, sizeof arg, "%s", from);
+    for (size_t n = strlen(arg); n > 0 && arg[n - 1] == ' '; n--)
+        arg[n - 1] = '\0';
+    c->run(a, arg);
+}
+
+/* --- completion ------------------------------------------------------------------------------------------- */
+
+static const char *candidate(const kr_app *a, const command *c, size_t i) {
+    if (c == NULL)
+        return i < N_COMMANDS ? table[i].name : NULL;
+    if (c->run == run_method)
+        return i < kr_calib_methods(a->calib) ? kr_calib_method(a->calib, i)->name : NULL;
+    return c->words != NULL ? c->words[i] : NULL;
+}
+
+void kr_command_complete(kr_app *a) {
+    char *line = a->prompt.text;
+    size_t name = strcspn(line, " ");
+    bool first = line[name] == '\0';
+    const command *c = first ? NULL : find(line, name);
+    const char *part = first ? line : line + name + 1, *common = NULL, *s;
+    size_t keep = 0, hits = 0;
+    char list[400] = "";
+    if (!first && c == NULL)
+        return;
+    for (size_t i = 0; (s = candidate(a, c, i)) != NULL; i++) {
+        if (strncmp(s, part, strlen(part)) != 0)
+            continue;
+        size_t same = 0;
+        while (common != NULL && same < keep && s[same] == common[same])
+            same++;
+        keep = common == NULL ? strlen(s) : same;
+        common = common == NULL ? s : common;
+        hits++;
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? "  " : "", s);
+    }
+    if (common == NULL)
+        return;
+    char full[300];
+    snprintf(full, sizeof full, "%.*s%.*s%s", (int)(part - line), line, (int)keep, common,
+             hits == 1 && first ? " " : "");
+    kr_prompt_set(&a->prompt, full);
+    if (hits > 1)
+        kr_app_say(a, false, "%s", list);
+}

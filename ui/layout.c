@@ -1,0 +1,251 @@
+#include "ui/layout.h"
+
+static int min(int a, int b) { return a < b ? a : b; }
+static int max(int a, int b) { return a > b ? a : b; }
+
+kr_step kr_layout_step(int w, int h) {
+    if (w < KR_MIN_W || h < KR_MIN_H)
+        return KR_STEP_REFUSE;
+    if (w < 80 || h < 24)
+        return KR_STEP_SMALL;
+    if (w < 100 || h < 30)
+        return KR_STEP_ONE;
+    if (w < 116 || h < 32)
+        return KR_STEP_TWO;
+    return w < 160 || h < 48 ? KR_STEP_DASHBOARD : KR_STEP_WIDE;
+}
+
+static int lines_of(const char *s, int w) {
+    return s == NULL ? 0 : kr_canvas_wrap(NULL, (kr_rect){0, 0, w, 1}, KR_ROLE_TEXT, s);
+}
+
+/* Takes h rows off the top of *r. */
+static kr_rect top(kr_rect *r, int h) {
+    h = max(0, min(h, r->h));
+    kr_rect t = {r->x, r->y, r->w, h};
+    r->y += h;
+    r->h -= h;
+    return t;
+}
+
+static kr_rect bottom(kr_rect *r, int h) {
+    h = max(0, min(h, r->h));
+    r->h -= h;
+    return (kr_rect){r->x, r->y + r->h, r->w, h};
+}
+
+static kr_rect left(kr_rect *r, int w) {
+    w = max(0, min(w, r->w));
+    kr_rect t = {r->x, r->y, w, r->h};
+    r->x += w;
+    r->w -= w;
+    return t;
+}
+
+static kr_rect right(kr_rect *r, int w) {
+    w = max(0, min(w, r->w));
+    r->w -= w;
+    return (kr_rect){r->x + r->w, r->y, w, r->h};
+}
+
+/* Rows of the statement's text, 1 to 6. */
+static int statement_rows(const kr_layout_need *n, int w) {
+    return max(1, min(lines_of(n->statement, w), 6));
+}
+
+/* Starts a shared frame; its panes are then cut from *in with `next`. */
+static kr_rect open_box(kr_layout *l, kr_rect r) {
+    l->box = r;
+    return kr_rect_inset(r, 2, 1);
+}
+
+/* One pane of a shared frame and the line under it. */
+static kr_rect next(kr_rect *in, int h) {
+    kr_rect p = top(in, h);
+    top(in, 1);
+    return p;
+}
+
+/* --- small windows: no frames ------------------------------------------------------------------ */
+
+static void small(kr_layout *l, kr_screen s, kr_rect body, const kr_layout_need *n) {
+    static const kr_pane list[KR_SCREEN_COUNT] = {
+        [KR_SCREEN_MAIN] = KR_PANE_METHODS, [KR_SCREEN_MAP] = KR_PANE_MAP,
+        [KR_SCREEN_POLICY] = KR_PANE_LEVELS, [KR_SCREEN_TASKS] = KR_PANE_TASKS,
+        [KR_SCREEN_REEVAL] = KR_PANE_TEXT, [KR_SCREEN_POINTS] = KR_PANE_POINTS,
+        [KR_SCREEN_REQUESTS] = KR_PANE_REQUESTS};
+    l->pane[KR_PANE_LINE] = top(&body, 1);
+    if (s == KR_SCREEN_MAIN || s == KR_SCREEN_POLICY || s == KR_SCREEN_TASKS ||
+        s == KR_SCREEN_REQUESTS) {
+        l->pane[KR_PANE_VERDICT] = top(&body, 1);
+        kr_rect st = top(&body, min(statement_rows(n, body.w - 2), body.h - 5));
+        l->pane[KR_PANE_STATEMENT] = (kr_rect){st.x + 1, st.y, st.w - 2, st.h};
+    }
+    l->pane[list[s]] = (kr_rect){body.x + 1, body.y, body.w - 2, body.h};
+}
+
+/* --- Main --------------------------------------------------------------------------------------- */
+
+static void main_one(kr_layout *l, kr_rect body, const kr_layout_need *n) {
+    kr_rect in = open_box(l, body);
+    l->pane[KR_PANE_CONTRACT] = next(&in, 3);
+    l->pane[KR_PANE_STATEMENT] = next(&in, statement_rows(n, in.w));
+    l->pane[KR_PANE_METHODS] = in;
+}
+
+static void main_two(kr_layout *l, kr_rect body, const kr_layout_need *n) {
+    l->pane[KR_PANE_CONTRACT] = top(&body, 5);
+    l->pane[KR_PANE_STATEMENT] = top(&body, 2 + statement_rows(n, body.w - 4));
+    l->pane[KR_PANE_METHODS] = n->plot ? left(&body, max(48, body.w * 48 / 100)) : body;
+    if (n->plot)
+        l->pane[KR_PANE_PLOT] = body;
+}
+
+static void main_dashboard(kr_layout *l, kr_rect body, const kr_layout_need *n) {
+    int side = max(45, body.w * 39 / 100);
+    kr_rect r = right(&body, side);
+    int foot = max(statement_rows(n, side - 4) + 3, min(n->tasks + 2, 8));
+    foot = min(foot, body.h - 5 - 9);
+    l->pane[KR_PANE_CONTRACT] = top(&body, 5);
+    l->pane[KR_PANE_TASKS] = bottom(&body, foot);
+    l->pane[KR_PANE_VERDICT] = top(&r, 5);
+    l->pane[KR_PANE_STATEMENT] = bottom(&r, foot);
+    if (n->plot) {
+        l->pane[KR_PANE_PLOT] = body;
+        l->pane[KR_PANE_METHODS] = r;
+    } else {
+        l->pane[KR_PANE_METHODS] = body;
+        l->pane[KR_PANE_LEVELS] = r;
+    }
+}
+
+/* Everything at once: methods and curve at the left; map, tasks, levels at the right. */
+static void main_wide(kr_layout *l, kr_rect body, const kr_layout_need *n) {
+    kr_rect r = right(&body, max(76, body.w * 48 / 100));
+    int head = max(5, 3 + statement_rows(n, r.w - 4));
+    l->pane[KR_PANE_CONTRACT] = top(&body, head);
+    l->pane[KR_PANE_STATEMENT] = top(&r, head);
+    l->pane[KR_PANE_METHODS] = top(&body, max(8, min(n->methods + 3, body.h - (n->plot ? 14 : 8))));
+    l->pane[n->plot ? KR_PANE_PLOT : KR_PANE_DROPS] = body;
+    l->pane[KR_PANE_MAP] = top(&r, min(n->map_rows + 3, r.h - 12));
+    l->pane[KR_PANE_TASKS] = top(&r, min(n->tasks + 3, r.h - 6));
+    l->pane[KR_PANE_LEVELS] = r;
+}
+
+static void main_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
+    if (l->step == KR_STEP_ONE)
+        main_one(l, body, n);
+    else if (l->step == KR_STEP_TWO)
+        main_two(l, body, n);
+    else if (l->step == KR_STEP_DASHBOARD)
+        main_dashboard(l, body, n);
+    else
+        main_wide(l, body, n);
+}
+
+/* --- the other screens ---------------------------------------------------------------------------- */
+
+static void map_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
+    l->pane[KR_PANE_LINE] = top(&body, 1);
+    if (l->step <= KR_STEP_TWO) {
+        if (l->step == KR_STEP_TWO)
+            l->pane[KR_PANE_CELL] = bottom(&body, max(8, body.h - n->map_rows - 5));
+        l->pane[KR_PANE_MAP] = body;
+        return;
+    }
+    kr_rect r = right(&body, max(38, body.w - 124));
+    l->pane[KR_PANE_MAP] = body;
+    l->pane[KR_PANE_CELL] = top(&r, max(16, r.h - n->methods - 3));
+    l->pane[KR_PANE_METHODS] = r;
+}
+
+static void policy_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
+    l->pane[KR_PANE_LINE] = top(&body, 1);
+    if (l->step == KR_STEP_ONE) {
+        kr_rect in = open_box(l, body);
+        kr_rect st = bottom(&in, statement_rows(n, in.w));
+        bottom(&in, 1);
+        l->pane[KR_PANE_STATEMENT] = st;
+        if (n->plot)
+            l->pane[KR_PANE_PLOT] = right(&in, in.w - 43);
+        l->pane[KR_PANE_LEVELS] = in;
+        return;
+    }
+    l->pane[KR_PANE_STATEMENT] = top(&body, 3 + statement_rows(n, body.w - 4));
+    if (!n->plot) {
+        l->pane[KR_PANE_LEVELS] = body;
+        return;
+    }
+    kr_rect r = right(&body, body.w - max(50, body.w * 55 / 100));
+    l->pane[KR_PANE_LEVELS] = body;
+    if (l->step >= KR_STEP_DASHBOARD)
+        l->pane[KR_PANE_DROPS] = bottom(&r, 12);
+    l->pane[KR_PANE_PLOT] = r;
+}
+
+static void tasks_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
+    l->pane[KR_PANE_LINE] = top(&body, 1);
+    if (l->step == KR_STEP_ONE) {
+        kr_rect in = open_box(l, body);
+        l->pane[KR_PANE_STATEMENT] = next(&in, statement_rows(n, in.w));
+        l->pane[KR_PANE_TASKS] = in;
+        return;
+    }
+    l->pane[KR_PANE_STATEMENT] = top(&body, 3 + statement_rows(n, body.w - 4));
+    if (l->step == KR_STEP_WIDE) {
+        l->pane[KR_PANE_TASKS] = top(&body, max(9, min(n->tasks + 6, body.h - 12)));
+        l->pane[KR_PANE_REQUESTS] = right(&body, body.w * 55 / 100);
+        l->pane[KR_PANE_LEVELS] = body; /* drawn as task x level */
+        return;
+    }
+    l->pane[KR_PANE_TASKS] = top(&body, min(n->tasks + 6, body.h - 8));
+    l->pane[KR_PANE_REQUESTS] = body;
+}
+
+static void requests_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
+    l->pane[KR_PANE_LINE] = top(&body, 1);
+    (void)n;
+    l->pane[KR_PANE_REQUESTS] = l->step == KR_STEP_ONE ? body : left(&body, body.w - (body.w >= 130 ? body.w * 36 / 100 : 0));
+    if (l->step > KR_STEP_ONE && body.w >= 40)
+        l->pane[KR_PANE_DROPS] = body;
+}
+
+static void points_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
+    l->pane[KR_PANE_LINE] = top(&body, 1);
+    l->pane[KR_PANE_STATEMENT] = bottom(&body, 4 + statement_rows(n, body.w - 4));
+    l->pane[KR_PANE_POINTS] = body;
+}
+
+kr_layout kr_layout_make(kr_screen s, int w, int h, const kr_layout_need *n) {
+    kr_layout l = {.step = kr_layout_step(w, h)};
+    kr_rect body = {0, 0, w, h};
+    if (l.step == KR_STEP_REFUSE) {
+        l.pane[KR_PANE_SMALL] = body;
+        return l;
+    }
+    l.pane[KR_PANE_TITLE] = top(&body, 1);
+    l.pane[KR_PANE_TABS] = top(&body, 1);
+    l.pane[KR_PANE_KEYS] = bottom(&body, 1);
+    l.pane[KR_PANE_MESSAGE] = bottom(&body, 1);
+    if (s == KR_SCREEN_HELP || s == KR_SCREEN_MESSAGES)
+        l.pane[KR_PANE_TEXT] = body;
+    else if (l.step == KR_STEP_SMALL)
+        small(&l, s, body, n);
+    else if (s == KR_SCREEN_MAIN)
+        main_screen(&l, body, n);
+    else if (s == KR_SCREEN_MAP)
+        map_screen(&l, body, n);
+    else if (s == KR_SCREEN_POLICY)
+        policy_screen(&l, body, n);
+    else if (s == KR_SCREEN_TASKS)
+        tasks_screen(&l, body, n);
+    else if (s == KR_SCREEN_REQUESTS)
+        requests_screen(&l, body, n);
+    else if (s == KR_SCREEN_POINTS)
+        points_screen(&l, body, n);
+    else {
+        l.pane[KR_PANE_LINE] = top(&body, 1);
+        l.pane[KR_PANE_TEXT] = body;
+    }
+    return l;
+}

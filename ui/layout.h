@@ -1,0 +1,45 @@
+/* layout.h - where each part of each screen stands, as a pure function of the size and of how much
+ * there is to show. Nothing overlaps, nothing leaves the screen. */
+#ifndef KR_UI_LAYOUT_H
+#define KR_UI_LAYOUT_H
+
+#include <stdbool.h>
+
+#include "ui/canvas.h"
+#include "ui/keys.h"
+
+typedef enum {
+    KR_PANE_TITLE, KR_PANE_TABS, KR_PANE_MESSAGE, KR_PANE_KEYS, /* one row each, no frame */
+    KR_PANE_LINE,      /* the contract in one row */
+    KR_PANE_CONTRACT,  /* the contract with strips */
+    KR_PANE_VERDICT, KR_PANE_STATEMENT, KR_PANE_METHODS, KR_PANE_LEVELS, KR_PANE_PLOT, KR_PANE_TASKS,
+    KR_PANE_MAP, KR_PANE_CELL, KR_PANE_DROPS, KR_PANE_REQUESTS, KR_PANE_POINTS, KR_PANE_TEXT,
+    KR_PANE_SMALL, /* the one line of a window that is too small */
+    KR_PANE_COUNT
+} kr_pane;
+
+/* From plain to rich. */
+typedef enum { KR_STEP_REFUSE, KR_STEP_SMALL, KR_STEP_ONE, KR_STEP_TWO, KR_STEP_DASHBOARD,
+               KR_STEP_WIDE } kr_step;
+
+enum { KR_MIN_W = 60, KR_MIN_H = 16 };
+
+typedef struct {
+    int methods, levels, tasks, points, map_rows;
+    const char *statement; /* its length decides on rows */
+    bool plot;             /* plots are wanted */
+} kr_layout_need;
+
+/* Panes that are not on this screen have w = h = 0. When `box` is not empty the framed panes share
+ * one frame: it goes around `box`, a line across above each pane but the first, and their
+ * rectangles are the insides; else each pane's rectangle includes its own frame. */
+typedef struct {
+    kr_step step;
+    kr_rect pane[KR_PANE_COUNT];
+    kr_rect box;
+} kr_layout;
+
+kr_step kr_layout_step(int w, int h);
+kr_layout kr_layout_make(kr_screen screen, int w, int h, const kr_layout_need *need);
+
+#endif

@@ -1,0 +1,235 @@
+/* model.h - the state behind the screens; for the files of ui/ only. */
+#ifndef KR_UI_MODEL_H
+#define KR_UI_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "ui/app.h"
+#include "ui/layout.h"
+#include "ui/prompt.h"
+#include "ui/widget.h"
+#include "verdict/verdict.h"
+
+enum {
+    KR_UNDO_MAX = 64, KR_STRIP_MAX = 200, KR_MAP_COLS = 16, KR_MAP_ROWS = 13, KR_MESSAGE_MAX = 200,
+    KR_HISTORY_MAX = 32, KR_FILTER_MAX = 128, KR_DROP_BINS = 9
+};
+
+typedef enum { KR_FIELD_TOLERANCE, KR_FIELD_RISK, KR_FIELD_CONFIDENCE, KR_FIELDS } kr_field;
+typedef enum { KR_MAP_CERTIFIED, KR_MAP_EMPIRICAL, KR_MAP_GAP, KR_MAP_MODES } kr_map_mode;
+
+typedef struct {
+    kr_contract at[KR_UNDO_MAX];
+    size_t n;
+} kr_history;
+
+typedef struct {
+    time_t when;
+    bool error;
+    char *text;
+} kr_message;
+
+/* An operating point that was put aside. Everything shown is kept as it was at that moment. */
+typedef struct {
+    size_t method;
+    int candidate; /* -1 full KV */
+    kr_contract contract;
+    kr_state state;
+    int64_t events, n; /* events -1 on fallback */
+    double p_value, upper;
+    char method_name[64], level[32], note[256];
+    char sha256[KR_SHA256_HEX]; /* of the file it was taken from */
+    char *statement, *json, *csv;
+    bool exported;
+} kr_saved_point;
+
+typedef struct {
+    bool known;
+    kr_point point;
+    double share, empirical_share; /* 1: full KV */
+} kr_map_cell;
+
+typedef struct {
+    size_t row;
+    int64_t key; /* what it is sorted by */
+} kr_request_ref;
+
+/* Sorted and filtered positions of a list, with the selection. */
+typedef struct {
+    size_t *order;
+    size_t n;        /* shown */
+    int at, top;     /* selected position, first visible position */
+    int sort;        /* column */
+    bool reverse;
+    char filter[KR_FILTER_MAX];
+} kr_list;
+
+/* Derived from the analysis by facts.c after each event, drawn by the screens. */
+typedef struct {
+    int strip_n;
+    kr_strip_cell strip[KR_FIELDS][KR_STRIP_MAX];
+    int strip_mark[KR_FIELDS];
+    kr_candidate_row *method_rows; /* [methods] certified candidate, else where the walk stopped */
+    kr_candidate_row *levels;      /* [n_levels] of the selected method */
+    double *level_share;           /* [n_levels] */
+    size_t n_levels;
+    kr_buf statement;
+    kr_buf state_sentence;
+    kr_task_row *tasks;            /* [n_tasks] at the selected level */
+    size_t n_tasks;
+    bool tasks_known;
+    double *task_rates;            /* [n_tasks][n_levels], NULL when too costly to have */
+    int map_cols, map_rows;
+    kr_dec map_tolerance[KR_MAP_COLS], map_risk[KR_MAP_ROWS];
+    kr_map_cell map[KR_MAP_ROWS][KR_MAP_COLS];
+    int map_at_x, map_at_y;        /* the cell of the present contract, -1 none */
+    bool map_valid;
+    size_t map_method;
+    kr_dec map_confidence;
+    kr_request_ref *requests;      /* [list.n] */
+    size_t n_requests, requests_total; /* shown, matching */
+    struct {                       /* what the list was made for */
+        size_t policy;
+        int task, sort;
+        bool events, reverse, valid;
+        int64_t tolerance;
+        char filter[KR_FILTER_MAX];
+    } requests_key;
+    int64_t bins[KR_DROP_BINS];    /* requests per range of the drop */
+    int64_t bin_from[KR_DROP_BINS + 1]; /* nano-units */
+} kr_facts;
+
+struct kr_app {
+    int w, h;
+    kr_app_settings set;
+    bool plot_on;
+    char terminal[160];
+
+    char *path;
+    kr_calib *calib;
+    kr_analysis *an;
+    bool file_changed;
+
+    kr_screen screen, back; /* back: where help, messages and requests return to */
+    int field;
+    bool on_field; /* the last key was about the contract, not about a list: where the cursor is */
+    kr_history undo, redo;
+
+    kr_list methods, tasks, requests, points, text;
+    size_t method;      /* selected */
+    int level;          /* candidate of the selected method that Policy, Tasks and Requests show */
+    bool level_pinned;  /* chosen by hand; else it follows the verdict */
+    int request_task;   /* -1 all */
+    bool events_only;
+    int map_x, map_y;
+    kr_map_mode map_mode;
+    bool map_moved; /* the cursor of the map left the contract's cell */
+
+    kr_saved_point *saved;
+    size_t n_saved, cap_saved;
+
+    kr_prompt prompt;
+    int pending; /* kr_action that the open question is about, or KR_ACT_COUNT + kr_out */
+    char pending_path[512];
+    char *typed[KR_HISTORY_MAX]; /* commands, oldest first */
+    size_t n_typed, typed_at;
+    kr_message messages[KR_MESSAGE_MAX];
+    size_t n_messages;
+    bool message_on, help_statement;
+
+    kr_layout lay;
+    kr_facts f;
+    bool done, interrupted, redraw;
+};
+
+/* --- values.c: contract values as fields ---------------------------------------------------------- */
+kr_dec kr_field_get(const kr_app *a, kr_field f);
+const char *kr_field_name(kr_field f);
+/* "0.100", "5.0 %". */
+void kr_field_text(const kr_app *a, kr_field f, char out[40]);
+void kr_value_text(kr_field f, kr_dec v, char out[40]);
+kr_contract kr_field_with(kr_contract c, kr_field f, kr_dec v);
+/* The value `steps` steps away on the grid of round values, kept inside the range of the keys. */
+kr_dec kr_field_step(const kr_app *a, kr_field f, int steps);
+/* Value at column i of n of the field's strip, and its ends. */
+kr_dec kr_field_strip_value(const kr_app *a, kr_field f, int i, int n);
+/* Column of the present value, -1 when outside. */
+int kr_field_strip_column(const kr_app *a, kr_field f, int n);
+/* Reads "0.08", "5%", "8" for percent fields above 1; refuses with the range in the message. */
+kr_status kr_field_parse(const kr_app *a, kr_field f, const char *text, kr_dec *out, kr_error *err);
+
+/* --- facts.c ---------------------------------------------------------------------------------------- */
+void kr_facts_refresh(kr_app *a);
+void kr_facts_free(kr_facts *f);
+/* Forgets everything that was derived from the calibration set. */
+void kr_facts_forget(kr_app *a);
+size_t kr_app_policy(const kr_app *a); /* index of the selected method's selected level */
+/* "65 %", "FULL", "thr 0.0005". */
+void kr_level_label(const kr_app *a, size_t method, int candidate, char out[32]);
+
+/* --- update.c --------------------------------------------------------------------------------------- */
+void kr_app_act(kr_app *a, kr_action act);
+bool kr_app_set_contract(kr_app *a, kr_contract c); /* one undo step; false when refused */
+void kr_app_select_method(kr_app *a, size_t method);
+void kr_app_reload(kr_app *a);
+void kr_app_quit(kr_app *a, bool ask);
+void kr_app_undo(kr_app *a, bool redo);
+void kr_app_reset(kr_app *a);
+
+/* --- command.c -------------------------------------------------------------------------------------- */
+void kr_command_run(kr_app *a, const char *line);
+/* Completes the word before the cursor as far as it is certain; lists the rest as a message. */
+void kr_command_complete(kr_app *a);
+size_t kr_command_count(void);
+/* ":tol VALUE" and what it does, for the help screen. */
+void kr_command_text(size_t i, char name[48], const char **help);
+
+/* --- points.c --------------------------------------------------------------------------------------- */
+void kr_points_add(kr_app *a, const char *note);
+void kr_points_delete(kr_app *a);
+void kr_points_go(kr_app *a);
+void kr_points_note(kr_app *a, const char *note);
+void kr_point_free(kr_saved_point *p);
+size_t kr_points_unsaved(const kr_app *a);
+/* Writes what the screen offers to a file; asks first when it exists. */
+typedef enum { KR_OUT_POINT, KR_OUT_POINTS_JSON, KR_OUT_POINTS_CSV, KR_OUT_MAP, KR_OUT_SCREEN,
+               KR_OUT_APPEND } kr_out;
+void kr_out_ask(kr_app *a, kr_out what);
+void kr_out_write(kr_app *a, kr_out what, const char *path, bool replace);
+
+/* --- view.c and the screens ---------------------------------------------------------------------------- */
+typedef struct {
+    kr_app *a;
+    kr_canvas *c;
+    int cx, cy; /* cursor */
+    bool placed;
+} kr_view;
+/* The inside of a pane: its own frame, or its part of the shared frame, or nothing around it. */
+kr_rect kr_view_pane(kr_view *v, kr_rect r, const char *title, const char *note);
+void kr_view_cursor(kr_view *v, kr_rect r, int x, int y);
+
+void kr_draw_chrome(kr_view *v);
+void kr_draw_line(kr_view *v, kr_rect r);
+void kr_draw_contract(kr_view *v, kr_rect r);
+void kr_draw_verdict(kr_view *v, kr_rect r);
+void kr_draw_statement(kr_view *v, kr_rect r);
+void kr_draw_methods(kr_view *v, kr_rect r);
+void kr_draw_levels(kr_view *v, kr_rect r);
+void kr_draw_plot(kr_view *v, kr_rect r);
+void kr_draw_drops(kr_view *v, kr_rect r);
+void kr_draw_map(kr_view *v, kr_rect r);
+void kr_draw_cell(kr_view *v, kr_rect r);
+void kr_draw_tasks(kr_view *v, kr_rect r);
+void kr_draw_task_levels(kr_view *v, kr_rect r);
+void kr_draw_requests(kr_view *v, kr_rect r);
+void kr_draw_points(kr_view *v, kr_rect r);
+void kr_draw_text(kr_view *v, kr_rect r); /* help, messages, re-evaluation */
+/* Text of a verdict's headline, "SNAPKV ✔ CERTIFIED at 65 %". */
+void kr_headline(const kr_app *a, char *out, size_t cap, kr_role *role);
+const char *kr_file_name(const char *path); /* after the last slash */
+void kr_p_text(double p, char out[16]);     /* "0.0113", "<1e-4" */
+
+#endif

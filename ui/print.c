@@ -1,0 +1,48 @@
+#include "ui/print.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool kr_print_size(const char *s, int *w, int *h) {
+    int x, y, used = 0;
+    if (sscanf(s, "%4dx%4d%n", &x, &y, &used) != 2 || s[used] != '\0' || x < 1 || y < 1 || x > 1000 || y > 1000)
+        return false;
+    *w = x;
+    *h = y;
+    return true;
+}
+
+static bool find_screen(const char *name, kr_screen *out) {
+    for (int s = 0; s < KR_SCREEN_COUNT; s++)
+        if (strcmp(kr_screen_name((kr_screen)s), name) == 0) {
+            *out = (kr_screen)s;
+            return true;
+        }
+    return false;
+}
+
+kr_status kr_print_screen(const char *path, const kr_print_options *o, char **out, kr_error *err) {
+    kr_screen screen;
+    kr_app *a = NULL;
+    int cx, cy;
+    if (!find_screen(o->screen, &screen))
+        return kr_fail(err, KR_EINVAL, "no screen '%s'; there are main, map, policy, tasks, requests, reeval, points, help",
+                       o->screen);
+    kr_app_settings set = {.look = o->ascii ? KR_LOOK_ASCII : KR_LOOK_UTF8, .alphabet = o->alphabet};
+    kr_status st = kr_app_open(path, set, &a, err);
+    if (st != KR_OK)
+        return st;
+    kr_app_resize(a, o->w, o->h);
+    kr_app_show(a, screen);
+    if (o->keys != NULL)
+        kr_app_type(a, o->keys);
+    kr_canvas *c = kr_canvas_new(o->w, o->h, kr_app_settings_of(a).look);
+    if (c != NULL) {
+        kr_app_view(a, c, &cx, &cy);
+        *out = o->roles ? kr_canvas_dump_roles(c) : kr_canvas_dump(c);
+    }
+    st = c == NULL || *out == NULL ? kr_fail(err, KR_ENOMEM, "out of memory") : KR_OK;
+    kr_canvas_free(c);
+    kr_app_free(a);
+    return st;
+}

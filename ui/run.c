@@ -1,0 +1,287 @@
+#include "ui/run.h"
+
+#include <getopt.h>
+#include <langinfo.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ui/config.h"
+#include "ui/print.h"
+#include "ui/term.h"
+
+enum { EXIT_USAGE = 2, TICK_MS = 1000, MAX_KEYS_A_FRAME = 64 };
+
+typedef struct {
+    const char *file, *size, *theme;
+    kr_print_options print;
+    kr_color color;
+    bool ascii, help;
+} options;
+
+static const char usage_text[] =
+    "usage: kvrisk [OPTIONS] [FILE]\n"
+    "       kvrisk --print SCREEN [--size WxH] [FILE]\n"
+    "\n"
+    "Opens calibration results in the terminal; without FILE the bundled sample.\n"
+    "\n"
+    "  --print SCREEN   write one screen as text and end: main, map, policy, tasks,\n"
+    "                   requests, reeval, points, help\n"
+    "  --size WxH       its size (default 80x24)\n"
+    "  --keys KEYS      keys to press before it is drawn\n"
+    "  --roles          letters of the roles instead of the text\n"
+    "  --plot ALPHABET  block, braille, ascii\n"
+    "  --ascii          plain ASCII instead of UTF-8\n"
+    "  --theme NAME     default, light, dark, high-contrast, mono\n"
+    "  --color WHEN     auto, always, never (auto honours NO_COLOR)\n";
+
+static int complain(const char *sentence, const char *what) {
+    fprintf(stderr, "kvrisk: %s%s\n", sentence, what);
+    return EXIT_USAGE;
+}
+
+/* --- options --------------------------------------------------------------------------------------------- */
+
+enum { O_PRINT = 1, O_SIZE, O_KEYS, O_ROLES, O_PLOT, O_ASCII, O_THEME, O_COLOR, O_HELP };
+
+static int take_option(options *o, int opt, const char *arg) {
+    switch (opt) {
+    case O_PRINT: o->print.screen = arg; return 0;
+    case O_SIZE:
+        return kr_print_size(arg, &o->print.w, &o->print.h) ? 0 : complain("--size wants WxH, each 1 to 1000, not ", arg);
+    case O_KEYS: o->print.keys = arg; return 0;
+    case O_ROLES: o->print.roles = true; return 0;
+    case O_PLOT:
+        return kr_plot_alphabet_find(arg, &o->print.alphabet) ? 0 : complain("--plot wants block, braille or ascii, not ", arg);
+    case O_ASCII: o->ascii = true; return 0;
+    case O_THEME: o->theme = arg; return 0;
+    case O_COLOR:
+        o->color = strcmp(arg, "always") == 0 ? KR_COLOR_ALWAYS : strcmp(arg, "never") == 0 ? KR_COLOR_NEVER : KR_COLOR_AUTO;
+        return strcmp(arg, "auto") == 0 || o->color != KR_COLOR_AUTO ? 0 : complain("--color wants auto, always or never, not ", arg);
+    case O_HELP: o->help = true; return 0;
+    default: return EXIT_USAGE; /* getopt has said why */
+    }
+}
+
+static int parse(int argc, char **argv, options *o) {
+    static const struct option known[] = {
+        {"print", required_argument, NULL, O_PRINT}, {"size", required_argument, NULL, O_SIZE},
+        {"keys", required_argument, NULL, O_KEYS},   {"roles", no_argument, NULL, O_ROLES},
+        {"plot", required_argument, NULL, O_PLOT},   {"ascii", no_argument, NULL, O_ASCII},
+        {"theme", required_argument, NULL, O_THEME}, {"color", required_argument, NULL, O_COLOR},
+        {"help", no_argument, NULL, O_HELP},         {NULL, 0, NULL, 0}};
+    int opt;
+    optind = 1;
+    while ((opt = getopt_long(argc, argv, "", known, NULL)) != -1) {
+        int rc = take_option(o, opt, optarg);
+        if (rc != 0)
+            return rc;
+    }
+    if (argc - optind > 1)
+        return complain("more than one file: ", argv[optind + 1]);
+    o->file = optind < argc ? argv[optind] : NULL;
+    return 0;
+}
+
+/* --- the bundled sample ------------------------------------------------------------------------------------ */
+
+static bool readable(char *out, size_t cap, const char *dir, const char *part) {
+    return (size_t)snprintf(out, cap, "%s%s/mini-ruler.jsonl", dir, part) < cap && access(out, R_OK) == 0;
+}
+
+/* $KVRISK_DATA, then beside the executable (source tree, then installed), then the prefix. */
+static bool sample_path(char *out, size_t cap) {
+    char exe[1024];
+    const char *own = getenv("KVRISK_DATA");
+    if (own != NULL && *own != '\0')
+        return readable(out, cap, own, "");
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    exe[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(exe, '/');
+    if (slash != NULL) {
+        *slash = '\0';
+        if (readable(out, cap, exe, "/data/samples") || readable(out, cap, exe, "/../share/kvrisk"))
+            return true;
+    }
+    return readable(out, cap, KR_PREFIX, "/share/kvrisk");
+}
+
+/* --- without a terminal ---------------------------------------------------------------------------------- */
+
+static bool utf8_locale(void) {
+    const char *set = nl_langinfo(CODESET);
+    return strcmp(set, "UTF-8") == 0 || strcmp(set, "utf8") == 0;
+}
+
+static int print_screen(const char *path, options *o) {
+    kr_error err;
+    char *text = NULL;
+    /* Text for a file or a pipe is UTF-8 unless asked otherwise; on a terminal, what it can show. */
+    o->print.ascii = o->ascii || (isatty(STDOUT_FILENO) && !utf8_locale());
+    if (kr_print_screen(path, &o->print, &text, &err) != KR_OK) {
+        fprintf(stderr, "kvrisk: %s\n", err.msg);
+        return err.code == KR_EINVAL ? EXIT_USAGE : EXIT_FAILURE;
+    }
+    fputs(text, stdout);
+    free(text);
+    return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* --- in the terminal --------------------------------------------------------------------------------------- */
+
+typedef struct {
+    kr_app *app;
+    kr_canvas *canvas;
+    kr_config config;
+    char config_path[1024];
+    bool whole, mouse;
+    int signal;
+} session;
+
+static bool same_settings(const kr_app_settings *x, const kr_app_settings *y) {
+    return x->theme == y->theme && x->alphabet == y->alphabet && x->mouse == y->mouse && x->look == y->look;
+}
+
+/* Settings are written when they change, never at the end, so that no exit loses them. */
+static void keep_settings(session *s) {
+    kr_error err;
+    kr_app_settings now = kr_app_settings_of(s->app);
+    if (same_settings(&now, &s->config.set))
+        return;
+    if (now.look != s->config.set.look)
+        s->config.ascii = now.look == KR_LOOK_ASCII;
+    s->config.set = now;
+    if (s->config_path[0] != '\0' && kr_config_write(s->config_path, &s->config, &err) != KR_OK)
+        kr_app_say(s->app, true, "settings are not kept: %s", err.msg);
+}
+
+static bool draw(session *s) {
+    int w, h, cx, cy;
+    kr_app_settings set = kr_app_settings_of(s->app);
+    kr_term_size(&w, &h);
+    if (s->canvas == NULL || kr_canvas_w(s->canvas) != w || kr_canvas_h(s->canvas) != h ||
+        kr_canvas_look(s->canvas) != set.look) {
+        kr_canvas_free(s->canvas);
+        s->canvas = kr_canvas_new(w, h, set.look);
+        if (s->canvas == NULL)
+            return false;
+    }
+    if (set.mouse != s->mouse)
+        kr_term_mouse(s->mouse = set.mouse);
+    kr_app_view(s->app, s->canvas, &cx, &cy);
+    kr_term_draw(s->canvas, set.theme, cx, cy, kr_app_wants_redraw(s->app) || s->whole);
+    s->whole = false;
+    return true;
+}
+
+/* False: nothing changed. */
+static bool handle(session *s, const kr_event *e) {
+    switch (e->kind) {
+    case KR_EVENT_KEY: kr_app_key(s->app, e->key); return true;
+    case KR_EVENT_MOUSE: kr_app_mouse(s->app, e->key, e->x, e->y); return true;
+    case KR_EVENT_RESIZE: kr_app_resize(s->app, e->w, e->h); return s->whole = true;
+    case KR_EVENT_RESUME: return s->whole = true;
+    case KR_EVENT_INTERRUPT: kr_app_interrupt(s->app); return true;
+    case KR_EVENT_NONE: return kr_app_tick(s->app);
+    case KR_EVENT_END:
+        s->signal = e->signal != 0 ? e->signal : SIGHUP;
+        return false;
+    case KR_EVENT_JOB: return false;
+    }
+    return false;
+}
+
+static void loop(session *s) {
+    int w, h;
+    kr_term_size(&w, &h);
+    kr_app_resize(s->app, w, h);
+    bool changed = true;
+    while (!kr_app_done(s->app) && s->signal == 0) {
+        if (changed && !draw(s))
+            return;
+        kr_event e = kr_term_wait(-1, TICK_MS);
+        changed = handle(s, &e);
+        /* Keys that wait already are taken before the next frame, so a held key never lags. */
+        for (int i = 0; i < MAX_KEYS_A_FRAME && e.kind == KR_EVENT_KEY && s->signal == 0 && !kr_app_done(s->app); i++) {
+            e = kr_term_wait(-1, 0);
+            if (e.kind == KR_EVENT_NONE)
+                break;
+            changed |= handle(s, &e);
+        }
+        keep_settings(s);
+    }
+}
+
+static void open_settings(session *s, const options *o, bool *ascii) {
+    if (!kr_config_path(s->config_path, sizeof s->config_path))
+        s->config_path[0] = '\0';
+    kr_config_read(s->config_path, &s->config);
+    if (o->theme != NULL && !kr_theme_find(o->theme, &s->config.set.theme))
+        s->config.set.theme = KR_THEME_DEFAULT;
+    *ascii = o->ascii || s->config.ascii;
+}
+
+static void describe(session *s) {
+    char text[160];
+    const char *type = getenv("TERM");
+    snprintf(text, sizeof text, "TERM %.40s, %d colours", type != NULL ? type : "?", kr_term_colors());
+    kr_app_describe_terminal(s->app, text);
+    if (s->config.unknown[0] != '\0')
+        kr_app_say(s->app, false, "%.200s: setting '%s' is not known; it is kept", s->config_path, s->config.unknown);
+}
+
+static int interactive(const char *path, const options *o) {
+    session s = {0};
+    kr_error err;
+    bool ascii;
+    char log[1024];
+    open_settings(&s, o, &ascii);
+    kr_status st = kr_app_open(path, s.config.set, &s.app, &err);
+    if (st == KR_OK) {
+        st = kr_term_open(o->color, ascii, kr_state_log_path(log, sizeof log) ? log : NULL, &err);
+        if (st != KR_OK) {
+            fprintf(stderr, "kvrisk: %s; without one: kvrisk certify %s, or kvrisk --print main %s\n", err.msg, path, path);
+            kr_app_free(s.app);
+            kr_config_free(&s.config);
+            return EXIT_USAGE;
+        }
+    } else {
+        fprintf(stderr, "kvrisk: %s\n", err.msg);
+        kr_config_free(&s.config);
+        return EXIT_FAILURE;
+    }
+    kr_app_set_look(s.app, kr_term_look());
+    s.config.set.look = kr_term_look();
+    describe(&s);
+    loop(&s);
+    kr_term_close();
+    bool interrupted = kr_app_interrupted(s.app);
+    kr_canvas_free(s.canvas);
+    kr_app_free(s.app);
+    kr_config_free(&s.config);
+    return s.signal != 0 ? 128 + s.signal : interrupted ? 128 + SIGINT : EXIT_SUCCESS;
+}
+
+int kr_ui_run(int argc, char **argv) {
+    options o = {.print = {.w = 80, .h = 24}};
+    char sample[1200];
+    int rc = parse(argc, argv, &o);
+    if (rc != 0) {
+        fputs(usage_text, stderr);
+        return rc;
+    }
+    if (o.help) {
+        fputs(usage_text, stdout);
+        return EXIT_SUCCESS;
+    }
+    kr_theme theme;
+    if (o.theme != NULL && !kr_theme_find(o.theme, &theme))
+        return complain("--theme wants default, light, dark, high-contrast or mono, not ", o.theme);
+    if (o.file == NULL && !sample_path(sample, sizeof sample))
+        return complain("the bundled sample is not found; ", "name a file");
+    const char *path = o.file != NULL ? o.file : sample;
+    return o.print.screen != NULL ? print_screen(path, &o) : interactive(path, &o);
+}

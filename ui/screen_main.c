@@ -1,0 +1,360 @@
+/* The contract with its strips, the verdict, the statement, the table of methods. */
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/model.h"
+
+/* --- contract ------------------------------------------------------------------------------------------- */
+
+enum { VALUE_X = 12, STRIP_X = 29 };
+
+static void draw_value(kr_view *v, kr_rect r, int x, int y, kr_field f) {
+    char text[40];
+    bool focused = (int)f == v->a->field;
+    kr_field_text(v->a, f, text);
+    if (focused) {
+        kr_canvas_str(v->c, r, x, y, KR_ROLE_KEY, "▸");
+        if (v->a->on_field)
+            kr_view_cursor(v, r, x + 2, y);
+    }
+    int w = kr_canvas_str(v->c, r, x + 2, y, focused ? KR_ROLE_FOCUS : KR_ROLE_VALUE, text);
+    if (focused)
+        kr_canvas_str(v->c, r, x + 3 + w, y, KR_ROLE_KEY, "◂");
+}
+
+static void strip_ends(kr_view *v, kr_rect r, int y, kr_field f, int n) {
+    char lo[40], hi[40];
+    double scale = f == KR_FIELD_TOLERANCE ? 1 : 100;
+    snprintf(lo, sizeof lo, "%g", scale * kr_dec_double(kr_field_strip_value(v->a, f, 0, n)));
+    snprintf(hi, sizeof hi, "%g", scale * kr_dec_double(kr_field_strip_value(v->a, f, n - 1, n)));
+    kr_canvas_field(v->c, r, STRIP_X - 5, y, 4, KR_RIGHT, KR_ROLE_DIM, lo);
+    kr_canvas_str(v->c, r, STRIP_X + n + 1, y, KR_ROLE_DIM, hi);
+}
+
+void kr_draw_contract(kr_view *v, kr_rect r) {
+    kr_app *a = v->a;
+    const kr_facts *f = &a->f;
+    const char *method = kr_calib_method(a->calib, a->method)->name;
+    char note[160];
+    bool ascii = kr_canvas_look(v->c) == KR_LOOK_ASCII;
+    snprintf(note, sizeof note, ascii ? "strip: tens of %% kept by %s, F full KV" : "strip: share kept by %s", method);
+    kr_rect in = kr_view_pane(v, r, "contract", f->strip_n > 0 ? note : NULL);
+    for (int i = 0; i < KR_FIELDS; i++) {
+        bool known = f->strip_n > 0 && f->strip[i][0].known;
+        kr_canvas_str(v->c, in, 0, i, i == a->field ? KR_ROLE_TITLE : KR_ROLE_DIM, kr_field_name((kr_field)i));
+        draw_value(v, in, VALUE_X - 1, i, (kr_field)i);
+        if (f->strip_n == 0)
+            continue;
+        if (!known) {
+            kr_canvas_str(v->c, in, STRIP_X, i, KR_ROLE_DIM, "fixed: published at this tolerance only");
+            continue;
+        }
+        strip_ends(v, in, i, (kr_field)i, f->strip_n);
+        kr_strip(v->c, in, STRIP_X, i, f->strip_n, f->strip[i], f->strip_mark[i], i == a->field);
+    }
+}
+
+void kr_draw_line(kr_view *v, kr_rect r) {
+    kr_app *a = v->a;
+    int x = 1;
+    for (int i = 0; i < KR_FIELDS; i++) {
+        char text[40];
+        bool focused = i == a->field;
+        kr_field_text(a, (kr_field)i, text);
+        x += kr_canvas_text(v->c, r, x, 0, focused ? KR_ROLE_TITLE : KR_ROLE_DIM, "%s ", kr_field_name((kr_field)i));
+        kr_canvas_str(v->c, r, x, 0, KR_ROLE_KEY, focused ? "▸" : " ");
+        if (focused && a->on_field && a->screen != KR_SCREEN_MAP)
+            kr_view_cursor(v, r, x + 1, 0);
+        x += 1 + kr_canvas_str(v->c, r, x + 1, 0, focused ? KR_ROLE_FOCUS : KR_ROLE_VALUE, text);
+        kr_canvas_str(v->c, r, x, 0, KR_ROLE_KEY, focused ? "◂" : " ");
+        x += r.w >= 76 ? 3 : 1;
+    }
+    char most[64];
+    long long k = kr_analysis_max_events(a->an), n = kr_analysis_n(a->an);
+    snprintf(most, sizeof most, k < 0 ? "n=%lld is too small" : "at most %lld of %lld", k < 0 ? n : k, n);
+    int w = kr_text_width(most);
+    if (x + w < r.w)
+        kr_canvas_str(v->c, r, r.w - 1 - w, 0, KR_ROLE_DIM, most);
+}
+
+/* --- verdict -------------------------------------------------------------------------------------------------- */
+
+static const kr_line *line_of(const kr_app *a) { return kr_analysis_line(a->an, a->method); }
+
+static const char *status_words(const kr_line *l) {
+    switch (l->status) {
+    case KR_ST_CANNOT_CERTIFY: return "N TOO SMALL, full KV";
+    case KR_ST_UNDECIDED: return "UNDECIDED, full KV";
+    case KR_ST_REFUSED: return "REFUSED, full KV";
+    case KR_ST_OK: break;
+    }
+    return "FALLBACK to full KV";
+}
+
+void kr_headline(const kr_app *a, char *out, size_t cap, kr_role *role) {
+    const kr_line *l = line_of(a);
+    char level[32], name[64];
+    snprintf(name, sizeof name, "%s", kr_calib_method(a->calib, a->method)->name);
+    for (char *p = name; *p != '\0'; p++)
+        *p = (char)toupper((unsigned char)*p);
+    kr_level_label(a, a->method, l->certified, level);
+    const char *what_if = kr_analysis_state(a->an) == KR_STATE_WHAT_IF ? "  WHAT-IF" : "";
+    if (l->certified >= 0)
+        snprintf(out, cap, "%s  ✔ CERTIFIED at %s%s", name, level, what_if);
+    else
+        snprintf(out, cap, "%s  ✘ %s%s", name, status_words(l), what_if);
+    *role = l->certified >= 0 ? KR_ROLE_CERT : KR_ROLE_FALL;
+}
+
+static void empirical_words(const kr_app *a, char *out, size_t cap) {
+    char level[32];
+    kr_level_label(a, a->method, line_of(a)->empirical, level);
+    snprintf(out, cap, "empirical %s, no guarantee", line_of(a)->empirical < 0 ? "full KV" : level);
+}
+
+/* "stops at 60 %: 24 events, at most 20 pass". */
+static void stop_words(const kr_app *a, char *out, size_t cap) {
+    const kr_line *l = line_of(a);
+    char level[32];
+    long long most = kr_analysis_max_events(a->an);
+    if (l->stopped < 0) {
+        snprintf(out, cap, l->status == KR_ST_OK ? "every level passed" : "no level was tested");
+        return;
+    }
+    kr_level_label(a, a->method, l->stopped, level);
+    if (l->stopped_events < 0)
+        snprintf(out, cap, "stops at %s", level);
+    else if (most < 0)
+        snprintf(out, cap, "stops at %s: no count passes at this n", level);
+    else
+        snprintf(out, cap, "stops at %s: %lld events > %lld", level, (long long)l->stopped_events, most);
+}
+
+static void keep_words(const kr_app *a, char *out, size_t cap) {
+    const kr_line *l = line_of(a);
+    double share = kr_share_kept(a->calib, a->method, l->certified), mean, lo, hi;
+    if (l->certified < 0 || !isfinite(share)) {
+        stop_words(a, out, cap);
+        return;
+    }
+    size_t policy = kr_calib_method(a->calib, a->method)->first + (size_t)l->certified;
+    const kr_policy *p = kr_calib_policy(a->calib, policy);
+    int used = snprintf(out, cap, "keeps %g %% of KV, %.1f× smaller", round(share * 1e5) / 1e3, 1 / share);
+    if (kr_calib_realised(a->calib, policy, &mean, &lo, &hi))
+        snprintf(out + used, cap - (size_t)used, " (realised %.1f %%, %.1f to %.1f)", 100 * mean, 100 * lo, 100 * hi);
+    else if (p->has_mean)
+        snprintf(out + used, cap - (size_t)used, " (mean %.1f %%)", 100 * kr_dec_double(p->mean_retained));
+}
+
+static void draw_headline(kr_view *v, kr_rect r, int x, int y) {
+    char head[160];
+    kr_role role;
+    kr_headline(v->a, head, sizeof head, &role);
+    kr_canvas_field(v->c, r, x, y, r.w - x, KR_LEFT, role, head);
+}
+
+void kr_draw_verdict(kr_view *v, kr_rect r) {
+    char text[200];
+    if (r.h == 1) {
+        char head[160];
+        kr_role role;
+        kr_headline(v->a, head, sizeof head, &role);
+        int w = kr_canvas_str(v->c, r, 1, 0, role, head);
+        empirical_words(v->a, text, sizeof text);
+        if (w + 4 + kr_text_width(text) < r.w)
+            kr_canvas_str(v->c, r, w + 4, 0, KR_ROLE_EMP, text);
+        return;
+    }
+    kr_rect in = kr_view_pane(v, r, "verdict", kr_state_name(kr_analysis_state(v->a->an)));
+    draw_headline(v, in, 0, 0);
+    keep_words(v->a, text, sizeof text);
+    kr_canvas_field(v->c, in, 0, 1, in.w, KR_LEFT, KR_ROLE_VALUE, text);
+    empirical_words(v->a, text, sizeof text);
+    kr_canvas_field(v->c, in, 0, 2, in.w, KR_LEFT, KR_ROLE_EMP, text);
+}
+
+static void draw_p_line(kr_view *v, kr_rect in, int y) {
+    const kr_line *l = line_of(v->a);
+    const kr_candidate_row *k = &v->a->f.method_rows[v->a->method];
+    char p[16], text[200], stop[100];
+    if (y >= in.h || (l->certified < 0 && l->stopped < 0))
+        return;
+    kr_p_text(k->p_value, p);
+    stop_words(v->a, stop, sizeof stop);
+    snprintf(text, sizeof text, "k = %lld   p = %s   upper %.2f %% (pointwise)   %s", (long long)k->events, p,
+             100 * k->upper_bound, stop);
+    if (kr_text_width(text) > in.w)
+        snprintf(text, sizeof text, "p = %s   upper %.1f %% (pointwise)", p, 100 * k->upper_bound);
+    kr_canvas_field(v->c, in, 0, y, in.w, KR_LEFT, KR_ROLE_DIM, text);
+}
+
+/* Where there is no pane for the verdict, its headline is this pane's title. */
+void kr_draw_statement(kr_view *v, kr_rect r) {
+    kr_app *a = v->a;
+    const kr_layout *l = &a->lay;
+    char head[160], emp[100];
+    kr_role role;
+    bool alone = l->pane[KR_PANE_VERDICT].w == 0;
+    const char *text = kr_buf_text(&a->f.statement);
+    if (a->screen == KR_SCREEN_POINTS) {
+        kr_rect in = kr_view_pane(v, r, "statement of the point", NULL);
+        if (a->n_saved > 0)
+            kr_canvas_wrap(v->c, in, KR_ROLE_TEXT, a->saved[a->points.at].statement);
+        return;
+    }
+    kr_headline(a, head, sizeof head, &role);
+    empirical_words(a, emp, sizeof emp);
+    kr_rect in = kr_view_pane(v, r, alone ? head : "statement", alone ? emp : NULL);
+    if (alone && l->step > KR_STEP_SMALL) {
+        int y = l->box.w > 0 ? in.y - 1 : r.y, x = (l->box.w > 0 ? l->box.x : r.x) + 3;
+        kr_canvas_role(v->c, (kr_rect){x, y, kr_text_width(head), 1}, role);
+    }
+    int used = kr_canvas_wrap(v->c, in, KR_ROLE_TEXT, text);
+    if (used > in.h)
+        kr_canvas_str(v->c, in, in.w - 5, in.h - 1, KR_ROLE_KEY, " … i");
+    draw_p_line(v, in, used);
+}
+
+/* --- methods ---------------------------------------------------------------------------------------------- */
+
+static void level_short(const kr_app *a, size_t m, int candidate, char out[32]) {
+    kr_level_label(a, m, candidate, out);
+    char *unit = strstr(out, " %");
+    if (unit != NULL)
+        strcpy(unit, "%");
+}
+
+/* "60%: 24 > 20". */
+static void stopped_text(const kr_app *a, size_t m, char out[48]) {
+    const kr_line *l = kr_analysis_line(a->an, m);
+    char level[32];
+    if (l->status == KR_ST_REFUSED || l->status == KR_ST_CANNOT_CERTIFY) {
+        snprintf(out, 48, l->status == KR_ST_REFUSED ? "refused" : "n too small");
+        return;
+    }
+    if (l->stopped < 0) {
+        snprintf(out, 48, "no, all pass");
+        return;
+    }
+    level_short(a, m, l->stopped, level);
+    if (l->status == KR_ST_UNDECIDED)
+        snprintf(out, 48, "%s: undecided", level);
+    else if (l->stopped_events < 0)
+        snprintf(out, 48, "%s: no count", level);
+    else
+        snprintf(out, 48, "%s: %lld > %lld", level, (long long)l->stopped_events,
+                 (long long)kr_analysis_max_events(a->an));
+}
+
+typedef struct {
+    int name, cert, emp, k, rate, upper, p, bar, stop; /* columns; 0: not shown */
+} method_columns;
+
+static method_columns fit_methods(const kr_app *a, int w) {
+    method_columns c = {.cert = 6, .emp = 6, .stop = 15};
+    int longest = 6;
+    for (size_t m = 0; m < kr_calib_methods(a->calib); m++) {
+        int n = kr_text_width(kr_calib_method(a->calib, m)->name);
+        longest = n > longest ? n : longest;
+    }
+    if (longest > 28)
+        longest = 28;
+    int room = w - 2 - longest - c.cert - c.emp - c.stop;
+    int *const more[] = {&c.k, &c.p, &c.rate, &c.upper, &c.bar};
+    static const int need[] = {7, 9, 8, 8, 12};
+    for (size_t i = 0; i < 5 && room >= need[i]; i++) {
+        *more[i] = need[i];
+        room -= need[i];
+    }
+    if (c.bar > 0 && room > 0)
+        c.bar += room > 28 ? 28 : room;
+    c.name = w - 2 - c.cert - c.emp - c.stop - c.k - c.rate - c.upper - c.p - c.bar;
+    if (c.name > longest + 4 && c.bar > 0)
+        c.name = longest + 4;
+    return c;
+}
+
+static void methods_header(kr_view *v, kr_rect in, const method_columns *c) {
+    int x = 2;
+    kr_canvas_field(v->c, in, x, 0, c->name, KR_LEFT, KR_ROLE_DIM, "method");
+    x += c->name;
+    const struct {
+        int w;
+        const char *s;
+    } right[] = {{c->cert, "cert"}, {c->emp, "emp"}, {c->k, "k"}, {c->rate, "rate"}, {c->upper, "upper"}, {c->p, "p"}};
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        kr_canvas_field(v->c, in, x, 0, right[i].w, KR_RIGHT, KR_ROLE_DIM, right[i].s);
+        x += right[i].w;
+    }
+    kr_canvas_field(v->c, in, x + 2, 0, c->stop - 2, KR_LEFT, KR_ROLE_DIM, "stopped at");
+    if (c->bar > 0)
+        kr_canvas_field(v->c, in, x + c->stop, 0, c->bar, KR_LEFT, KR_ROLE_DIM, "share kept");
+}
+
+static int number(kr_view *v, kr_rect in, int x, int y, int w, kr_role role, const char *fmt, double value) {
+    char s[32];
+    if (w > 0) {
+        snprintf(s, sizeof s, "%.*f%s", fmt[0] - '0', value, fmt + 1);
+        kr_canvas_field(v->c, in, x, y, w, KR_RIGHT, role, isfinite(value) ? s : "-");
+    }
+    return x + w;
+}
+
+static void method_row(kr_view *v, kr_rect in, int y, size_t m, const method_columns *c) {
+    kr_app *a = v->a;
+    const kr_line *l = kr_analysis_line(a->an, m);
+    const kr_candidate_row *k = &a->f.method_rows[m];
+    bool good = l->certified >= 0, known = good || l->stopped >= 0;
+    kr_role role = good ? KR_ROLE_CERT : KR_ROLE_FALL, plain = good ? KR_ROLE_TEXT : KR_ROLE_DIM;
+    char s[48], p[16];
+    int x = 2;
+    kr_canvas_field(v->c, in, 0, y, 2, KR_LEFT, KR_ROLE_KEY, m == a->method ? "▸" : "");
+    kr_canvas_field(v->c, in, x, y, c->name - 1, KR_LEFT, m == a->method ? KR_ROLE_TITLE : KR_ROLE_TEXT,
+                    kr_calib_method(a->calib, m)->name);
+    x += c->name;
+    level_short(a, m, l->certified, s);
+    kr_canvas_field(v->c, in, x, y, c->cert, KR_RIGHT, role, s);
+    x += c->cert;
+    level_short(a, m, l->empirical, s);
+    kr_canvas_field(v->c, in, x, y, c->emp, KR_RIGHT, KR_ROLE_EMP, s);
+    x += c->emp;
+    x = number(v, in, x, y, c->k, plain, "0", known ? (double)k->events : NAN);
+    x = number(v, in, x, y, c->rate, plain, "2%", known ? 100 * k->rate : NAN);
+    x = number(v, in, x, y, c->upper, plain, "2%", known ? 100 * k->upper_bound : NAN);
+    kr_p_text(known ? k->p_value : NAN, p);
+    kr_canvas_field(v->c, in, x, y, c->p, KR_RIGHT, plain, p);
+    x += c->p;
+    stopped_text(a, m, s);
+    kr_canvas_field(v->c, in, x + 2, y, c->stop - 2, KR_LEFT, KR_ROLE_DIM, s);
+    if (c->bar > 2)
+        kr_bar(v->c, in, x + c->stop, y, c->bar - 1, kr_share_kept(a->calib, m, l->certified), role);
+}
+
+void kr_draw_methods(kr_view *v, kr_rect r) {
+    kr_app *a = v->a;
+    static const char *const sorts[] = {"certified", "file", "name", "empirical", "rate"};
+    char title[200], note[80];
+    snprintf(title, sizeof title, "methods%s%s", a->methods.filter[0] != '\0' ? " with " : "", a->methods.filter);
+    snprintf(note, sizeof note, "%% of KV kept, by %s%s", sorts[a->methods.sort], a->methods.reverse ? ", reversed" : "");
+    kr_rect in = kr_view_pane(v, r, title, note);
+    method_columns c = fit_methods(a, in.w);
+    kr_rect list = {in.x, in.y + 1, in.w, in.h - 1};
+    methods_header(v, in, &c);
+    if (list.h < 1)
+        return;
+    if (a->methods.n == 0)
+        kr_canvas_str(v->c, list, 2, 0, KR_ROLE_DIM, "no method matches the filter; Esc clears it");
+    a->methods.top = kr_list_top((int)a->methods.n, list.h, a->methods.at, a->methods.top);
+    for (int y = 0; y < list.h && a->methods.top + y < (int)a->methods.n; y++) {
+        size_t m = a->methods.order[a->methods.top + y];
+        method_row(v, list, y, m, &c);
+        if (m == a->method) {
+            kr_canvas_pick(v->c, (kr_rect){list.x, list.y + y, list.w, 1});
+            if (a->screen == KR_SCREEN_MAIN)
+                kr_view_cursor(v, list, 0, y);
+        }
+    }
+    kr_scrollbar(v->c, list, (int)a->methods.n, a->methods.top);
+}

@@ -1,0 +1,467 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/model.h"
+
+/* --- the contract --------------------------------------------------------------------------------- */
+
+static void push(kr_history *h, kr_contract c) {
+    if (h->n == KR_UNDO_MAX) {
+        memmove(h->at, h->at + 1, (KR_UNDO_MAX - 1) * sizeof *h->at);
+        h->n--;
+    }
+    h->at[h->n++] = c;
+}
+
+static bool same_contract(kr_contract x, kr_contract y) {
+    return kr_dec_cmp(x.tolerance, y.tolerance) == 0 && kr_dec_cmp(x.risk, y.risk) == 0 &&
+           kr_dec_cmp(x.confidence, y.confidence) == 0;
+}
+
+bool kr_app_set_contract(kr_app *a, kr_contract c) {
+    kr_error err;
+    kr_contract before = kr_analysis_contract(a->an);
+    if (same_contract(before, c))
+        return true;
+    if (kr_analysis_set(a->an, c, &err) != KR_OK) {
+        kr_app_say(a, true, "%s", err.msg);
+        return false;
+    }
+    push(&a->undo, before);
+    a->redo.n = 0;
+    return true;
+}
+
+void kr_app_undo(kr_app *a, bool redo) {
+    kr_history *from = redo ? &a->redo : &a->undo, *to = redo ? &a->undo : &a->redo;
+    kr_contract now = kr_analysis_contract(a->an);
+    if (from->n == 0) {
+        kr_app_say(a, false, redo ? "nothing to redo" : "nothing to undo");
+        return;
+    }
+    if (kr_analysis_set(a->an, from->at[--from->n], NULL) == KR_OK)
+        push(to, now);
+    a->map_moved = false;
+}
+
+void kr_app_reset(kr_app *a) {
+    kr_contract_source s = kr_analysis_home_source(a->an);
+    a->map_moved = a->level_pinned = false;
+    if (kr_app_set_contract(a, kr_analysis_home(a->an)))
+        kr_app_say(a, false, s == KR_FROM_FILE ? "back to the file's contract"
+                                               : "back to the default contract; the file declares none");
+}
+
+static void next_field(kr_app *a, int by) {
+    a->field = (a->field + by + KR_FIELDS) % KR_FIELDS;
+    a->on_field = true;
+}
+
+static void step_field(kr_app *a, int steps) {
+    a->on_field = true;
+    kr_dec v = kr_field_step(a, (kr_field)a->field, steps);
+    kr_dec old = kr_field_get(a, (kr_field)a->field);
+    if (kr_calib_meta_of(a->calib)->kind == KR_KIND_COUNTS && a->field == KR_FIELD_TOLERANCE) {
+        kr_app_say(a, false, "published counts hold at their own tolerance only");
+        return;
+    }
+    if (kr_dec_cmp(v, old) == 0)
+        kr_app_say(a, false, "end of the %s's range; = types any value", kr_field_name((kr_field)a->field));
+    else
+        kr_app_set_contract(a, kr_field_with(kr_analysis_contract(a->an), (kr_field)a->field, v));
+    a->map_moved = false;
+}
+
+/* --- selections ------------------------------------------------------------------------------------- */
+
+void kr_app_select_method(kr_app *a, size_t method) {
+    if (method == a->method)
+        return;
+    a->method = method;
+    a->level_pinned = false;
+    kr_facts_refresh(a);
+}
+
+static void cycle_method(kr_app *a, int by) {
+    int n = (int)a->methods.n;
+    if (n == 0)
+        return;
+    int at = (a->methods.at + by + n) % n;
+    kr_app_select_method(a, a->methods.order[at]);
+}
+
+static void move_level(kr_app *a, int by) {
+    a->on_field = false;
+    int n = (int)a->f.n_levels, level = a->level + by;
+    a->level = level < 0 ? 0 : level >= n ? n - 1 : level;
+    a->level_pinned = true;
+}
+
+static void move_list(kr_list *l, int by, int n) {
+    long at = (long)l->at + by;
+    l->at = at < 0 || n == 0 ? 0 : at >= n ? n - 1 : (int)at;
+}
+
+static void move_methods(kr_app *a, int by) {
+    int n = (int)a->methods.n, at = a->methods.at + by;
+    if (n > 0)
+        kr_app_select_method(a, a->methods.order[at < 0 ? 0 : at >= n ? n - 1 : at]);
+}
+
+static void move_map(kr_app *a, int dx, int dy) {
+    int x = a->map_x + dx, y = a->map_y + dy;
+    a->map_x = x < 0 ? 0 : x >= a->f.map_cols ? a->f.map_cols - 1 : x;
+    a->map_y = y < 0 ? 0 : y >= a->f.map_rows ? a->f.map_rows - 1 : y;
+    a->map_moved = true;
+}
+
+static void move(kr_app *a, int by) {
+    a->on_field = false;
+    switch (a->screen) {
+    case KR_SCREEN_MAIN: move_methods(a, by); break;
+    case KR_SCREEN_MAP: move_map(a, 0, by); break;
+    case KR_SCREEN_POLICY: move_level(a, by); break;
+    case KR_SCREEN_TASKS: move_list(&a->tasks, by, (int)a->tasks.n); break;
+    case KR_SCREEN_REQUESTS: move_list(&a->requests, by, (int)a->requests.n); break;
+    case KR_SCREEN_POINTS: move_list(&a->points, by, (int)a->n_saved); break;
+    default: move_list(&a->text, by, (int)a->text.n + 1); break;
+    }
+}
+
+static int page(const kr_app *a) { return a->h > 12 ? a->h - 10 : 2; }
+
+/* --- single actions ----------------------------------------------------------------------------------- */
+
+static void enter(kr_app *a) {
+    kr_contract c = kr_analysis_contract(a->an);
+    switch (a->screen) {
+    case KR_SCREEN_MAIN: kr_app_show(a, KR_SCREEN_POLICY); break;
+    case KR_SCREEN_POLICY: kr_app_show(a, KR_SCREEN_TASKS); break;
+    case KR_SCREEN_TASKS:
+        a->requests.at = a->requests.top = 0;
+        a->request_task = a->tasks.n > 0 ? (int)a->tasks.order[a->tasks.at] : -1;
+        kr_app_show(a, KR_SCREEN_REQUESTS);
+        break;
+    case KR_SCREEN_MAP:
+        c.tolerance = a->f.map_tolerance[a->map_x];
+        c.risk = a->f.map_risk[a->map_y];
+        if (kr_app_set_contract(a, c)) {
+            a->map_moved = false;
+            kr_app_say(a, false, "the cell is the contract now; u takes it back, 1 shows Main");
+        }
+        break;
+    case KR_SCREEN_POINTS: kr_points_go(a); break;
+    default: break;
+    }
+}
+
+static void cycle_confidence(kr_app *a) {
+    static const kr_dec steps[] = {{9, 1}, {95, 2}, {99, 2}};
+    kr_contract c = kr_analysis_contract(a->an);
+    size_t at = 0;
+    for (size_t i = 0; i < 3; i++)
+        if (kr_dec_cmp(c.confidence, steps[i]) == 0)
+            at = (i + 1) % 3;
+    c.confidence = steps[at];
+    kr_app_set_contract(a, c);
+}
+
+static kr_list *filtered(kr_app *a) {
+    switch (a->screen) {
+    case KR_SCREEN_TASKS: return &a->tasks;
+    case KR_SCREEN_REQUESTS: return &a->requests;
+    case KR_SCREEN_HELP: return &a->text;
+    default: return &a->methods;
+    }
+}
+
+static void back(kr_app *a) {
+    if (a->screen == KR_SCREEN_HELP || a->screen == KR_SCREEN_MESSAGES) {
+        kr_app_show(a, a->back);
+        return;
+    }
+    kr_list *l = filtered(a);
+    if (l->filter[0] != '\0') {
+        l->filter[0] = '\0';
+        return;
+    }
+    if (a->screen == KR_SCREEN_REQUESTS)
+        kr_app_show(a, KR_SCREEN_TASKS);
+    else if (a->screen != KR_SCREEN_MAIN)
+        kr_app_show(a, KR_SCREEN_MAIN);
+}
+
+static void sort_by_next(kr_app *a) {
+    static const char *const by_method[] = {"certified", "file order", "name", "empirical", "rate"};
+    static const char *const by_task[] = {"file order", "rate", "upper limit", "name", "worst drop"};
+    static const char *const by_request[] = {"drop", "file order", "full utility", "tokens"};
+    kr_list *l = filtered(a);
+    int n = a->screen == KR_SCREEN_REQUESTS ? 4 : 5;
+    l->sort = (l->sort + 1) % n;
+    kr_app_say(a, false, "sorted by %s", (a->screen == KR_SCREEN_TASKS      ? by_task
+                                          : a->screen == KR_SCREEN_REQUESTS ? by_request
+                                                                            : by_method)[l->sort]);
+}
+
+static void type_value(kr_app *a) {
+    char label[160], now[40];
+    kr_field_text(a, (kr_field)a->field, now);
+    snprintf(label, sizeof label, "%s (now %s) = ", kr_field_name((kr_field)a->field), now);
+    kr_prompt_open(&a->prompt, KR_PROMPT_VALUE, label, "");
+}
+
+static void next_alphabet(kr_app *a) {
+    a->set.alphabet = (kr_plot_alphabet)((a->set.alphabet + 1) % KR_PLOT_ALPHABETS);
+    kr_app_say(a, false, "plot in %s characters", kr_plot_alphabet_name(a->set.alphabet));
+}
+
+void kr_app_quit(kr_app *a, bool ask) {
+    size_t n = kr_points_unsaved(a);
+    if (!ask || n == 0) {
+        a->done = true;
+        return;
+    }
+    char label[160];
+    snprintf(label, sizeof label, "%zu point%s not exported. Quit anyway? y/N ", n, n == 1 ? " is" : "s are");
+    a->pending = KR_ACT_QUIT;
+    kr_prompt_open(&a->prompt, KR_PROMPT_YESNO, label, "");
+}
+
+void kr_app_interrupt(kr_app *a) {
+    a->interrupted = true;
+    if (a->prompt.kind == KR_PROMPT_YESNO && a->pending == KR_ACT_QUIT)
+        a->done = true;
+    else
+        kr_app_quit(a, true);
+}
+
+static void edit_note(kr_app *a) {
+    if (a->n_saved > 0)
+        kr_prompt_open(&a->prompt, KR_PROMPT_NOTE, "note: ", a->saved[a->points.at].note);
+}
+
+static void open_filter(kr_app *a) {
+    kr_prompt_open(&a->prompt, KR_PROMPT_FILTER, "/", filtered(a)->filter);
+}
+
+static void export_key(kr_app *a) {
+    kr_out_ask(a, a->screen == KR_SCREEN_MAP      ? KR_OUT_MAP
+                  : a->screen == KR_SCREEN_POINTS ? KR_OUT_POINTS_JSON
+                                                  : KR_OUT_POINT);
+}
+
+static void help_key(kr_app *a) {
+    bool statement = a->help_statement;
+    kr_app_show(a, a->screen == KR_SCREEN_HELP && !statement ? a->back : KR_SCREEN_HELP);
+    a->help_statement = false;
+}
+
+static void quit_key(kr_app *a) {
+    if (a->screen == KR_SCREEN_HELP || a->screen == KR_SCREEN_MESSAGES)
+        kr_app_show(a, a->back);
+    else
+        kr_app_quit(a, true);
+}
+
+static void move_horizontally(kr_app *a, int by) {
+    if (a->screen == KR_SCREEN_MAP)
+        move_map(a, by, 0);
+    else
+        step_field(a, by);
+}
+
+void kr_app_act(kr_app *a, kr_action act) {
+    switch (act) {
+    case KR_ACT_QUIT: quit_key(a); break;
+    case KR_ACT_HELP: help_key(a); break;
+    case KR_ACT_BACK: back(a); break;
+    case KR_ACT_MAIN: case KR_ACT_MAP: case KR_ACT_POLICY: case KR_ACT_TASKS: case KR_ACT_REEVAL:
+    case KR_ACT_POINTS: kr_app_show(a, (kr_screen)(act - KR_ACT_MAIN)); break;
+    case KR_ACT_NEXT_FIELD: next_field(a, 1); break;
+    case KR_ACT_PREV_FIELD: next_field(a, -1); break;
+    case KR_ACT_LESS: move_horizontally(a, -1); break;
+    case KR_ACT_MORE: move_horizontally(a, 1); break;
+    case KR_ACT_MUCH_LESS: step_field(a, -10); break;
+    case KR_ACT_MUCH_MORE: step_field(a, 10); break;
+    case KR_ACT_TYPE: type_value(a); break;
+    case KR_ACT_UP: move(a, -1); break;
+    case KR_ACT_DOWN: move(a, 1); break;
+    case KR_ACT_PAGE_UP: move(a, -page(a)); break;
+    case KR_ACT_PAGE_DOWN: move(a, page(a)); break;
+    case KR_ACT_FIRST: move(a, -1000000); break;
+    case KR_ACT_LAST: move(a, 1000000); break;
+    case KR_ACT_ENTER: enter(a); break;
+    case KR_ACT_UNDO: kr_app_undo(a, false); break;
+    case KR_ACT_REDO: kr_app_undo(a, true); break;
+    case KR_ACT_RESET: kr_app_reset(a); break;
+    case KR_ACT_NEXT_METHOD: cycle_method(a, 1); break;
+    case KR_ACT_PREV_METHOD: cycle_method(a, -1); break;
+    case KR_ACT_LEVEL_UP: move_level(a, -1); break;
+    case KR_ACT_LEVEL_DOWN: move_level(a, 1); break;
+    case KR_ACT_MAP_MODE: a->map_mode = (kr_map_mode)((a->map_mode + 1) % KR_MAP_MODES); break;
+    case KR_ACT_CONFIDENCE: cycle_confidence(a); break;
+    case KR_ACT_PLOT: a->plot_on = !a->plot_on; break;
+    case KR_ACT_ALPHABET: next_alphabet(a); break;
+    case KR_ACT_SORT: sort_by_next(a); break;
+    case KR_ACT_REVERSE: filtered(a)->reverse = !filtered(a)->reverse; break;
+    case KR_ACT_FILTER: open_filter(a); break;
+    case KR_ACT_EVENTS:
+        a->events_only = !a->events_only;
+        if (a->screen != KR_SCREEN_REQUESTS)
+            kr_app_show(a, KR_SCREEN_REQUESTS);
+        break;
+    case KR_ACT_REEVALUATE: kr_app_show(a, KR_SCREEN_REEVAL); break;
+    case KR_ACT_EXPORT: export_key(a); break;
+    case KR_ACT_APPEND: kr_out_ask(a, a->screen == KR_SCREEN_POINTS ? KR_OUT_POINTS_CSV : KR_OUT_APPEND); break;
+    case KR_ACT_ADD_POINT: kr_prompt_open(&a->prompt, KR_PROMPT_NEW_NOTE, "note (may be empty): ", ""); break;
+    case KR_ACT_DELETE: kr_points_delete(a); break;
+    case KR_ACT_NOTE: edit_note(a); break;
+    case KR_ACT_RELOAD: kr_app_reload(a); break;
+    case KR_ACT_MESSAGES: kr_app_show(a, KR_SCREEN_MESSAGES); break;
+    case KR_ACT_COMMAND: kr_prompt_open(&a->prompt, KR_PROMPT_COMMAND, ":", ""); break;
+    case KR_ACT_REDRAW: a->redraw = true; break;
+    case KR_ACT_STATEMENT:
+        kr_app_show(a, KR_SCREEN_HELP);
+        a->help_statement = true;
+        break;
+    case KR_ACT_NONE: case KR_ACT_COUNT: break;
+    }
+}
+
+/* --- prompts --------------------------------------------------------------------------------------------- */
+
+static void take_value(kr_app *a) {
+    kr_error err;
+    kr_dec v;
+    kr_field f = (kr_field)a->field;
+    char text[256];
+    snprintf(text, sizeof text, "%s", a->prompt.text);
+    kr_prompt_close(&a->prompt);
+    if (text[0] == '\0')
+        return;
+    if (kr_field_parse(a, f, text, &v, &err) != KR_OK)
+        kr_app_say(a, true, "%s", err.msg);
+    else
+        kr_app_set_contract(a, kr_field_with(kr_analysis_contract(a->an), f, v));
+    a->map_moved = false;
+}
+
+static void take_command(kr_app *a) {
+    char text[256];
+    snprintf(text, sizeof text, "%s", a->prompt.text);
+    kr_prompt_close(&a->prompt);
+    if (text[0] == '\0')
+        return;
+    if (a->n_typed == KR_HISTORY_MAX) {
+        free(a->typed[0]);
+        memmove(a->typed, a->typed + 1, (KR_HISTORY_MAX - 1) * sizeof *a->typed);
+        a->n_typed--;
+    }
+    char *copy = strdup(text);
+    if (copy != NULL)
+        a->typed[a->n_typed++] = copy;
+    kr_command_run(a, text);
+}
+
+static void take_answer(kr_app *a) {
+    int act = a->pending;
+    a->pending = KR_ACT_NONE;
+    kr_prompt_close(&a->prompt);
+    if (act == KR_ACT_QUIT)
+        a->done = true;
+    else if (act >= KR_ACT_COUNT)
+        kr_out_write(a, (kr_out)(act - KR_ACT_COUNT), a->pending_path, true);
+}
+
+static void take_export(kr_app *a) {
+    char path[512];
+    kr_out what = (kr_out)(a->pending - KR_ACT_COUNT);
+    snprintf(path, sizeof path, "%s", a->prompt.text);
+    kr_prompt_close(&a->prompt);
+    if (path[0] != '\0')
+        kr_out_write(a, what, path, false);
+}
+
+static void prompt_done(kr_app *a) {
+    switch (a->prompt.kind) {
+    case KR_PROMPT_VALUE: take_value(a); break;
+    case KR_PROMPT_COMMAND: take_command(a); break;
+    case KR_PROMPT_YESNO: take_answer(a); break;
+    case KR_PROMPT_EXPORT: take_export(a); break;
+    case KR_PROMPT_NEW_NOTE:
+        kr_points_add(a, a->prompt.text);
+        kr_prompt_close(&a->prompt);
+        break;
+    case KR_PROMPT_NOTE:
+        kr_points_note(a, a->prompt.text);
+        kr_prompt_close(&a->prompt);
+        break;
+    case KR_PROMPT_FILTER: case KR_PROMPT_NONE: kr_prompt_close(&a->prompt); break;
+    }
+}
+
+static void history(kr_app *a, int by) {
+    if (a->prompt.kind != KR_PROMPT_COMMAND || a->n_typed == 0)
+        return;
+    long at = (long)a->typed_at + by;
+    a->typed_at = at < 0 ? 0 : at > (long)a->n_typed ? a->n_typed : (size_t)at;
+    kr_prompt_set(&a->prompt, a->typed_at < a->n_typed ? a->typed[a->typed_at] : "");
+}
+
+static void prompt_left(kr_app *a) {
+    if (a->prompt.kind == KR_PROMPT_FILTER)
+        filtered(a)->filter[0] = '\0';
+    a->pending = KR_ACT_NONE;
+    a->interrupted = false;
+    kr_prompt_close(&a->prompt);
+}
+
+static void prompt_key(kr_app *a, int key) {
+    kr_prompt_kind kind = a->prompt.kind;
+    switch (kr_prompt_key(&a->prompt, key)) {
+    case KR_PROMPT_DONE: prompt_done(a); break;
+    case KR_PROMPT_LEFT: prompt_left(a); break;
+    case KR_PROMPT_TAB:
+        if (kind == KR_PROMPT_COMMAND)
+            kr_command_complete(a);
+        break;
+    case KR_PROMPT_OLDER: history(a, -1); break;
+    case KR_PROMPT_NEWER: history(a, 1); break;
+    case KR_PROMPT_EDITED:
+        if (kind == KR_PROMPT_FILTER)
+            snprintf(filtered(a)->filter, KR_FILTER_MAX, "%.*s", KR_FILTER_MAX - 1, a->prompt.text);
+        break;
+    case KR_PROMPT_IGNORED: break;
+    }
+}
+
+static void unbound(kr_app *a, int key) {
+    if (key > ' ' && key < 0x7f)
+        kr_app_say(a, false, "%c does nothing here; ? lists the keys", key);
+}
+
+void kr_app_key(kr_app *a, int key) {
+    a->message_on = false;
+    if (a->prompt.kind == KR_PROMPT_NONE)
+        a->typed_at = a->n_typed;
+    if (a->prompt.kind != KR_PROMPT_NONE) {
+        prompt_key(a, key);
+    } else {
+        kr_action act = kr_keys_action(key, a->screen);
+        if (act == KR_ACT_NONE)
+            unbound(a, key);
+        kr_app_act(a, act);
+    }
+    kr_facts_refresh(a);
+}
+
+/* --- mouse ------------------------------------------------------------------------------------------------ */
+
+void kr_app_mouse(kr_app *a, int key, int x, int y) {
+    if (key == KR_KEY_WHEEL_UP || key == KR_KEY_WHEEL_DOWN)
+        move(a, key == KR_KEY_WHEEL_UP ? -1 : 1);
+    else if (y == 1 && x < 78)
+        kr_app_show(a, (kr_screen)(x / 13 > KR_SCREEN_POINTS ? KR_SCREEN_POINTS : x / 13));
+    kr_facts_refresh(a);
+}

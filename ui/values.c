@@ -1,0 +1,114 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/model.h"
+
+/* Steps of the keys, exact: digits x 10^-scale. `fine` holds at and below (confidence: at and above)
+ * `turn`. The tolerance's are shares of the utility range. */
+typedef struct {
+    const char *name;
+    double lo, hi, strip_lo, strip_hi, step, fine, turn;
+} field_row;
+
+static const field_row rows[KR_FIELDS] = {
+    {"tolerance", 0, 1, 0, 0.5, 0.01, 0.01, 0},
+    {"risk", 0.001, 0.5, 0.005, 0.2, 0.005, 0.001, 0.01},
+    {"confidence", 0.5, 0.999, 0.5, 0.999, 0.005, 0.001, 0.99},
+};
+
+static double span(const kr_app *a) {
+    const kr_calib_meta *m = kr_calib_meta_of(a->calib);
+    double s = (double)(m->utility_max - m->utility_min) / (double)KR_NANO;
+    return m->kind == KR_KIND_COUNTS || !(s > 0) ? 1 : s;
+}
+
+static double scale_of(const kr_app *a, kr_field f) { return f == KR_FIELD_TOLERANCE ? span(a) : 1; }
+
+const char *kr_field_name(kr_field f) { return rows[f].name; }
+
+kr_dec kr_field_get(const kr_app *a, kr_field f) {
+    kr_contract c = kr_analysis_contract(a->an);
+    return f == KR_FIELD_TOLERANCE ? c.tolerance : f == KR_FIELD_RISK ? c.risk : c.confidence;
+}
+
+kr_contract kr_field_with(kr_contract c, kr_field f, kr_dec v) {
+    if (f == KR_FIELD_TOLERANCE)
+        c.tolerance = v;
+    else if (f == KR_FIELD_RISK)
+        c.risk = v;
+    else
+        c.confidence = v;
+    return c;
+}
+
+void kr_value_text(kr_field f, kr_dec v, char out[40]) {
+    char buf[KR_DEC_TEXT];
+    if (f == KR_FIELD_TOLERANCE)
+        snprintf(out, 40, "%s", kr_dec_fixed(v, 3, buf));
+    else
+        snprintf(out, 40, "%s %%", kr_dec_percent(v, 1, buf));
+}
+
+void kr_field_text(const kr_app *a, kr_field f, char out[40]) {
+    kr_value_text(f, kr_field_get(a, f), out);
+}
+
+/* One step from v; a value off the grid goes to the next grid value in that direction. */
+static double one_step(double v, double scale, const field_row *r, bool up) {
+    bool confident = r->turn > 0.5;
+    double edge = r->turn * scale, tiny = 1e-9 * scale;
+    bool fine = confident ? (up ? v > edge - tiny : v > edge + tiny)
+                          : (up ? v < edge - tiny : v < edge + tiny);
+    double step = (fine ? r->fine : r->step) * scale, at = v / step;
+    double k = up ? floor(at + 1e-6) + 1 : ceil(at - 1e-6) - 1;
+    return k * step;
+}
+
+kr_dec kr_field_step(const kr_app *a, kr_field f, int steps) {
+    const field_row *r = &rows[f];
+    double scale = scale_of(a, f), v = kr_dec_double(kr_field_get(a, f));
+    double before = v;
+    for (int i = 0; i < (steps < 0 ? -steps : steps); i++)
+        v = one_step(v, scale, r, steps > 0);
+    /* A typed value beyond the keys' range may stay there, but keys do not lead further out. */
+    double lo = fmin(r->lo * scale, before), hi = fmax(r->hi * scale, before);
+    v = v < lo ? lo : v > hi ? hi : v;
+    return v == before ? kr_field_get(a, f) : kr_dec_from_double(v, 6);
+}
+
+kr_dec kr_field_strip_value(const kr_app *a, kr_field f, int i, int n) {
+    const field_row *r = &rows[f];
+    double t = n > 1 ? (double)i / (n - 1) : 0;
+    return kr_dec_from_double((r->strip_lo + t * (r->strip_hi - r->strip_lo)) * scale_of(a, f), 5);
+}
+
+int kr_field_strip_column(const kr_app *a, kr_field f, int n) {
+    const field_row *r = &rows[f];
+    double v = kr_dec_double(kr_field_get(a, f)) / scale_of(a, f);
+    double t = (v - r->strip_lo) / (r->strip_hi - r->strip_lo);
+    if (t < -0.5 / n || t > 1 + 0.5 / n)
+        return -1;
+    int col = (int)lround(t * (n - 1));
+    return col < 0 ? 0 : col >= n ? n - 1 : col;
+}
+
+kr_status kr_field_parse(const kr_app *a, kr_field f, const char *text, kr_dec *out, kr_error *err) {
+    kr_dec v;
+    kr_status st = kr_dec_parse_percent(text, &v, err);
+    if (st != KR_OK)
+        return st;
+    /* "5" for a risk or "95" for a confidence can only mean percent. */
+    if (f != KR_FIELD_TOLERANCE && strchr(text, '%') == NULL && kr_dec_cmp(v, kr_dec_make(1, 0)) >= 0) {
+        char percent[KR_DEC_TEXT + 2];
+        snprintf(percent, sizeof percent, "%.30s%%", text);
+        st = kr_dec_parse_percent(percent, &v, err);
+        if (st != KR_OK)
+            return st;
+    }
+    kr_contract c = kr_field_with(kr_analysis_contract(a->an), f, v);
+    st = kr_contract_check(&c, err);
+    if (st == KR_OK)
+        *out = v;
+    return st;
+}

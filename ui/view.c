@@ -1,0 +1,243 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/model.h"
+
+void kr_view_cursor(kr_view *v, kr_rect r, int x, int y) {
+    if (v->placed || x < 0 || y < 0 || x >= r.w || y >= r.h)
+        return;
+    v->cx = r.x + x;
+    v->cy = r.y + y;
+    v->placed = true;
+}
+
+kr_rect kr_view_pane(kr_view *v, kr_rect r, const char *title, const char *note) {
+    kr_rect box = v->a->lay.box;
+    if (v->a->lay.step == KR_STEP_SMALL && r.y > 1)
+        return r;
+    if (box.w == 0)
+        return kr_frame(v->c, r, title, note);
+    kr_frame_divider(v->c, box, r.y - 1 - box.y, title, note);
+    return r;
+}
+
+const char *kr_file_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+void kr_p_text(double p, char out[16]) {
+    if (!isfinite(p))
+        snprintf(out, 16, "-");
+    else if (p < 1e-4)
+        snprintf(out, 16, "<1e-4");
+    else
+        snprintf(out, 16, "%.4f", p);
+}
+
+/* --- title, tabs, message, keys ------------------------------------------------------------------------ */
+
+static kr_role state_role(kr_state s) {
+    return s == KR_STATE_LOCKED ? KR_ROLE_CERT : s == KR_STATE_WHAT_IF ? KR_ROLE_WARN : KR_ROLE_ERROR;
+}
+
+static int title_state(kr_view *v, kr_rect r) {
+    const kr_app *a = v->a;
+    kr_state s = kr_analysis_state(a->an);
+    bool ascii = kr_canvas_look(v->c) == KR_LOOK_ASCII;
+    char state[48], whole[96];
+    if (ascii)
+        snprintf(state, sizeof state, "[%s]", kr_state_name(s));
+    else
+        snprintf(state, sizeof state, "%s %s", s == KR_STATE_LOCKED ? "●" : "○", kr_state_name(s));
+    snprintf(whole, sizeof whole, "%s%s   no job", a->file_changed ? "[file changed]  " : "", state);
+    int x = r.w - 1 - kr_text_width(whole), at = x;
+    if (a->file_changed)
+        at += kr_canvas_str(v->c, r, at, 0, KR_ROLE_WARN, "[file changed]  ");
+    at += kr_canvas_str(v->c, r, at, 0, state_role(s), state);
+    kr_canvas_str(v->c, r, at, 0, KR_ROLE_DIM, "   no job");
+    return x;
+}
+
+/* Facts of the file, as many as fit. */
+static void draw_title(kr_view *v, kr_rect r) {
+    const kr_app *a = v->a;
+    const kr_calib_meta *m = kr_calib_meta_of(a->calib);
+    int end = title_state(v, r) - 2;
+    kr_rect room = {r.x, r.y, end, 1};
+    int x = 1 + kr_canvas_str(v->c, room, 1, 0, KR_ROLE_KEY, "kvrisk") + 2;
+    const char *name = kr_file_name(a->path);
+    int w = kr_text_width(name);
+    if (x + w > end - 12)
+        w = end - 12 - x;
+    kr_canvas_field(v->c, room, x, 0, w, KR_LEFT, KR_ROLE_TEXT, name);
+    x += w + 2;
+    char part[5][128];
+    int n = 0;
+    snprintf(part[n++], 128, "n=%lld", (long long)kr_analysis_n(a->an));
+    size_t tasks = m->kind == KR_KIND_COUNTS ? (size_t)m->counts_tasks : kr_calib_tasks(a->calib);
+    snprintf(part[n++], 128, "%zu task%s", tasks, tasks == 1 ? "" : "s");
+    snprintf(part[n++], 128, "%zu method%s, %zu policies", kr_calib_methods(a->calib),
+             kr_calib_methods(a->calib) == 1 ? "" : "s", kr_calib_policies(a->calib));
+    if (m->kind == KR_KIND_COUNTS)
+        snprintf(part[n++], 128, "published counts%s", m->partial ? ", partial sequence" : "");
+    else if (m->benchmark != NULL)
+        snprintf(part[n++], 128, "%.60s", m->benchmark);
+    if (m->model != NULL)
+        snprintf(part[n++], 128, "%.100s", m->model);
+    for (int i = 0; i < n; i++) {
+        int need = kr_text_width(part[i]);
+        if (x + need + 1 > end && i < 4)
+            break;
+        kr_canvas_field(v->c, room, x, 0, x + need > end ? end - x : need, KR_LEFT, KR_ROLE_DIM, part[i]);
+        x += need + 3;
+        if (x >= end - 6)
+            break;
+    }
+}
+
+static void draw_tabs(kr_view *v, kr_rect r) {
+    static const char *const names[] = {"Main", "Map", "Policy", "Tasks", "Re-eval", "Points"};
+    kr_screen now = v->a->screen;
+    if (now == KR_SCREEN_REQUESTS)
+        now = KR_SCREEN_TASKS;
+    else if (now > KR_SCREEN_POINTS)
+        now = v->a->back == KR_SCREEN_REQUESTS ? KR_SCREEN_TASKS : v->a->back;
+    int gap = r.w >= 76 ? 4 : 2, x = 1;
+    for (int i = 0; i < 6; i++) {
+        bool open = i == (int)now;
+        char label[24];
+        snprintf(label, sizeof label, "%d %s", i + 1, names[i]);
+        if (open)
+            kr_canvas_str(v->c, r, x, 0, KR_ROLE_TITLE, "▐");
+        int w = kr_canvas_str(v->c, r, x + 1, 0, open ? KR_ROLE_TAB : KR_ROLE_DIM, label);
+        if (open)
+            kr_canvas_str(v->c, r, x + 1 + w, 0, KR_ROLE_TITLE, "▌");
+        x += w + gap;
+    }
+    if (r.w - 8 > x) {
+        kr_canvas_str(v->c, r, r.w - 7, 0, KR_ROLE_KEY, "?");
+        kr_canvas_str(v->c, r, r.w - 5, 0, KR_ROLE_DIM, "help");
+    }
+}
+
+static void contract_summary(const kr_app *a, char *out, size_t cap) {
+    static const char *const whose[] = {"file contract", "default contract (none in the file)",
+                                        "changed contract"};
+    kr_contract_source s = kr_analysis_contract_source(a->an);
+    size_t n = kr_calib_methods(a->calib), good = kr_analysis_certified_count(a->an);
+    long long most = kr_analysis_max_events(a->an);
+    int used = snprintf(out, cap, "%s: ", whose[s]);
+    if (most < 0)
+        used += snprintf(out + used, cap - (size_t)used, "n too small to certify anything; ");
+    else
+        used += snprintf(out + used, cap - (size_t)used, "at most %lld of %lld events; ", most,
+                         (long long)kr_analysis_n(a->an));
+    snprintf(out + used, cap - (size_t)used, "%zu of %zu methods certified%s", good, n,
+             good < n ? ", the rest full KV" : "");
+}
+
+static const char *context(const kr_app *a, char buf[256]) {
+    switch (a->screen) {
+    case KR_SCREEN_POLICY: return "the walk stops at the first level that does not pass; levels below it are shown, never used";
+    case KR_SCREEN_TASKS: return "the certificate is for the mixture; intervals of single tasks are a diagnosis beside it";
+    case KR_SCREEN_POINTS: return "points are kept until kvrisk ends; export what shall stay";
+    case KR_SCREEN_HELP: return "the filter (/) finds keys and commands by their text";
+    case KR_SCREEN_REQUESTS: return "drop = utility with full KV minus utility with this policy; above the tolerance it is an event";
+    default: contract_summary(a, buf, 256); return buf;
+    }
+}
+
+static void draw_message(kr_view *v, kr_rect r) {
+    kr_app *a = v->a;
+    char buf[256];
+    if (a->prompt.kind != KR_PROMPT_NONE) {
+        v->cx = kr_prompt_draw(v->c, r, 0, &a->prompt);
+        v->cy = r.y;
+        v->placed = true;
+    } else if (a->message_on && a->n_messages > 0) {
+        const kr_message *m = &a->messages[a->n_messages - 1];
+        kr_canvas_field(v->c, r, 1, 0, r.w - 2, KR_LEFT, m->error ? KR_ROLE_ERROR : KR_ROLE_TITLE, m->text);
+    } else {
+        const char *s = context(a, buf);
+        kr_canvas_field(v->c, r, 1, 0, r.w - 2, KR_LEFT, KR_ROLE_DIM, s);
+    }
+}
+
+static const char prompt_keys[] = "Enter take   Esc leave   Tab complete   Ctrl-U clear";
+
+/* A brief is a key and what it does; as many as fit, quitting always. */
+static int draw_brief(kr_view *v, kr_rect r, int x, const char *brief) {
+    char key[16];
+    size_t cut = strcspn(brief, " ");
+    snprintf(key, sizeof key, "%.*s", (int)cut, brief);
+    int w = kr_canvas_str(v->c, r, x, 0, KR_ROLE_KEY, key);
+    return w + kr_canvas_str(v->c, r, x + w, 0, KR_ROLE_DIM, brief + cut);
+}
+
+static void draw_keys(kr_view *v, kr_rect r) {
+    static const char quit[] = "q quit";
+    size_t n;
+    const kr_binding *t = kr_keys_table(&n);
+    int x = 1, gap = r.w >= 110 ? 3 : 2, last = (int)sizeof quit - 1;
+    kr_prompt_kind open = v->a->prompt.kind;
+    if (open != KR_PROMPT_NONE) {
+        kr_canvas_str(v->c, r, 1, 0, KR_ROLE_DIM,
+                      open == KR_PROMPT_YESNO ? "y yes   any other answer is no" : prompt_keys);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if ((t[i].screens & 1u << v->a->screen) == 0 || t[i].brief == NULL || t[i].act == KR_ACT_QUIT)
+            continue;
+        if (x + kr_text_width(t[i].brief) + gap + last + 1 > r.w)
+            continue;
+        x += draw_brief(v, r, x, t[i].brief) + gap;
+    }
+    draw_brief(v, r, x, quit);
+}
+
+void kr_draw_chrome(kr_view *v) {
+    const kr_layout *l = &v->a->lay;
+    draw_title(v, l->pane[KR_PANE_TITLE]);
+    draw_tabs(v, l->pane[KR_PANE_TABS]);
+    draw_message(v, l->pane[KR_PANE_MESSAGE]);
+    draw_keys(v, l->pane[KR_PANE_KEYS]);
+}
+
+/* --- whole screens --------------------------------------------------------------------------------------- */
+
+static void (*const drawers[KR_PANE_COUNT])(kr_view *, kr_rect) = {
+    [KR_PANE_LINE] = kr_draw_line,           [KR_PANE_CONTRACT] = kr_draw_contract,
+    [KR_PANE_VERDICT] = kr_draw_verdict,     [KR_PANE_STATEMENT] = kr_draw_statement,
+    [KR_PANE_METHODS] = kr_draw_methods,     [KR_PANE_LEVELS] = kr_draw_levels,
+    [KR_PANE_PLOT] = kr_draw_plot,           [KR_PANE_TASKS] = kr_draw_tasks,
+    [KR_PANE_MAP] = kr_draw_map,             [KR_PANE_CELL] = kr_draw_cell,
+    [KR_PANE_DROPS] = kr_draw_drops,         [KR_PANE_REQUESTS] = kr_draw_requests,
+    [KR_PANE_POINTS] = kr_draw_points,       [KR_PANE_TEXT] = kr_draw_text,
+};
+
+static void too_small(kr_view *v, kr_rect r) {
+    char s[96];
+    snprintf(s, sizeof s, "kvrisk needs %dx%d, has %dx%d; q quits", KR_MIN_W, KR_MIN_H, v->a->w, v->a->h);
+    kr_canvas_field(v->c, r, 0, 0, r.w, KR_LEFT, KR_ROLE_WARN, s);
+    if (v->a->prompt.kind != KR_PROMPT_NONE && r.h > 1)
+        kr_prompt_draw(v->c, r, 1, &v->a->prompt);
+}
+
+void kr_app_view(kr_app *a, kr_canvas *c, int *cx, int *cy) {
+    kr_view v = {.a = a, .c = c};
+    kr_canvas_clear(c);
+    if (a->lay.pane[KR_PANE_SMALL].w > 0) {
+        too_small(&v, a->lay.pane[KR_PANE_SMALL]);
+    } else {
+        kr_draw_chrome(&v);
+        if (a->lay.box.w > 0)
+            kr_frame(c, a->lay.box, NULL, NULL);
+        for (int p = 0; p < KR_PANE_COUNT; p++)
+            if (drawers[p] != NULL && a->lay.pane[p].w > 0 && a->lay.pane[p].h > 0)
+                drawers[p](&v, a->lay.pane[p]);
+    }
+    *cx = v.cx;
+    *cy = v.cy;
+}
