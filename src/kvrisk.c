@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "ui/run.h"
 
 typedef struct {
     const char *name;
@@ -22,10 +23,12 @@ static const command commands[] = {
 };
 
 static int usage(FILE *to) {
-    fputs("usage: kvrisk [FILE]\n       kvrisk COMMAND ...\n\ncommands:\n", to);
+    fputs("usage: kvrisk [FILE]                      the screens; without FILE the bundled sample\n"
+          "       kvrisk --print SCREEN [--size WxH] [FILE]   one screen as text\n"
+          "       kvrisk COMMAND ...\n\ncommands:\n", to);
     for (const command *c = commands; c->name != NULL; c++)
         fprintf(to, "  %-10s %s\n", c->name, c->help);
-    return to == stdout ? KR_EXIT_OK : KR_EXIT_USAGE;
+    return KR_EXIT_OK;
 }
 
 int main(int argc, char **argv) {
@@ -42,5 +45,7 @@ int main(int argc, char **argv) {
                 argv[1] = name;
                 return c->run(argc - 1, argv + 1);
             }
-    return usage(argc > 1 && strcmp(argv[1], "--help") == 0 ? stdout : stderr);
+    if (argc > 1 && strcmp(argv[1], "--help") == 0)
+        return usage(stdout);
+    return kr_ui_run(argc, argv);
 }

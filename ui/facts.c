@@ -38,7 +38,7 @@ static kr_strip_cell strip_cell(const kr_app *a, int candidate) {
 
 static void refresh_strips(kr_app *a) {
     kr_rect r = a->lay.pane[KR_PANE_CONTRACT];
-    int n = r.w - (a->lay.box.w > 0 ? 0 : 4) - 36;
+    int n = r.w - (a->lay.box.w > 0 ? 0 : 4) - 35;
     n = r.w == 0 || n < 10 ? 0 : n > KR_STRIP_MAX ? KR_STRIP_MAX : n;
     a->f.strip_n = n;
     kr_contract now = kr_analysis_contract(a->an);

@@ -209,6 +209,8 @@ typedef struct {
 } kr_view;
 /* The inside of a pane: its own frame, or its part of the shared frame, or nothing around it. */
 kr_rect kr_view_pane(kr_view *v, kr_rect r, const char *title, const char *note);
+/* Marks on the frame beside a list which part of it is shown. */
+void kr_view_scroll(kr_view *v, kr_rect list, int n, int top);
 void kr_view_cursor(kr_view *v, kr_rect r, int x, int y);
 
 void kr_draw_chrome(kr_view *v);

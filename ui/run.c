@@ -233,36 +233,40 @@ static void describe(session *s) {
         kr_app_say(s->app, false, "%.200s: setting '%s' is not known; it is kept", s->config_path, s->config.unknown);
 }
 
+static int no_terminal(const kr_error *err, const char *path) {
+    fprintf(stderr, "kvrisk: %s; without a terminal: kvrisk certify %s, or kvrisk --print main %s\n", err->msg, path,
+            path);
+    return EXIT_USAGE;
+}
+
+static int end(session *s, int status) {
+    kr_canvas_free(s->canvas);
+    kr_app_free(s->app);
+    kr_config_free(&s->config);
+    return status;
+}
+
 static int interactive(const char *path, const options *o) {
     session s = {0};
     kr_error err;
     bool ascii;
     char log[1024];
+    if (kr_term_check(&err) != KR_OK)
+        return no_terminal(&err, path);
     open_settings(&s, o, &ascii);
-    kr_status st = kr_app_open(path, s.config.set, &s.app, &err);
-    if (st == KR_OK) {
-        st = kr_term_open(o->color, ascii, kr_state_log_path(log, sizeof log) ? log : NULL, &err);
-        if (st != KR_OK) {
-            fprintf(stderr, "kvrisk: %s; without one: kvrisk certify %s, or kvrisk --print main %s\n", err.msg, path, path);
-            kr_app_free(s.app);
-            kr_config_free(&s.config);
-            return EXIT_USAGE;
-        }
-    } else {
+    if (kr_app_open(path, s.config.set, &s.app, &err) != KR_OK) {
         fprintf(stderr, "kvrisk: %s\n", err.msg);
-        kr_config_free(&s.config);
-        return EXIT_FAILURE;
+        return end(&s, EXIT_FAILURE);
     }
+    if (kr_term_open(o->color, ascii, kr_state_log_path(log, sizeof log) ? log : NULL, &err) != KR_OK)
+        return end(&s, no_terminal(&err, path));
     kr_app_set_look(s.app, kr_term_look());
     s.config.set.look = kr_term_look();
     describe(&s);
     loop(&s);
     kr_term_close();
     bool interrupted = kr_app_interrupted(s.app);
-    kr_canvas_free(s.canvas);
-    kr_app_free(s.app);
-    kr_config_free(&s.config);
-    return s.signal != 0 ? 128 + s.signal : interrupted ? 128 + SIGINT : EXIT_SUCCESS;
+    return end(&s, s.signal != 0 ? 128 + s.signal : interrupted ? 128 + SIGINT : EXIT_SUCCESS);
 }
 
 int kr_ui_run(int argc, char **argv) {

@@ -253,17 +253,24 @@ typedef struct {
 } method_columns;
 
 static method_columns fit_methods(const kr_app *a, int w) {
-    method_columns c = {.cert = 6, .emp = 6, .stop = 15};
+    method_columns c = {.cert = 6, .emp = 6, .stop = 9};
+    for (size_t m = 0; m < kr_calib_methods(a->calib); m++) {
+        char s[48];
+        stopped_text(a, m, s);
+        int n = kr_text_width(s) + 2;
+        c.stop = n > c.stop ? n : c.stop;
+    }
+    if (c.stop < 12)
+        c.stop = 12;
     int longest = 6;
     for (size_t m = 0; m < kr_calib_methods(a->calib); m++) {
         int n = kr_text_width(kr_calib_method(a->calib, m)->name);
         longest = n > longest ? n : longest;
     }
-    if (longest > 28)
-        longest = 28;
+    longest = longest > 28 ? 28 : longest + 1;
     int room = w - 2 - longest - c.cert - c.emp - c.stop;
     int *const more[] = {&c.k, &c.p, &c.rate, &c.upper, &c.bar};
-    static const int need[] = {7, 9, 8, 8, 12};
+    static const int need[] = {6, 8, 8, 8, 12};
     for (size_t i = 0; i < 5 && room >= need[i]; i++) {
         *more[i] = need[i];
         room -= need[i];
@@ -271,26 +278,28 @@ static method_columns fit_methods(const kr_app *a, int w) {
     if (c.bar > 0 && room > 0)
         c.bar += room > 28 ? 28 : room;
     c.name = w - 2 - c.cert - c.emp - c.stop - c.k - c.rate - c.upper - c.p - c.bar;
-    if (c.name > longest + 4 && c.bar > 0)
-        c.name = longest + 4;
+    if (c.name > longest + 3)
+        c.name = longest + 3;
     return c;
 }
 
+/* Text at the left or right end of a column, the rest of it left as it is. */
+static int head(kr_view *v, kr_rect in, int x, int w, kr_align align, const char *s) {
+    if (w > 0)
+        kr_canvas_text(v->c, in, align == KR_RIGHT ? x + w - 1 - kr_text_width(s) : x - 1, 0, KR_ROLE_DIM, " %s ", s);
+    return x + w;
+}
+
 static void methods_header(kr_view *v, kr_rect in, const method_columns *c) {
-    int x = 2;
-    kr_canvas_field(v->c, in, x, 0, c->name, KR_LEFT, KR_ROLE_DIM, "method");
-    x += c->name;
+    int x = head(v, in, 2, c->name, KR_LEFT, "method");
     const struct {
         int w;
         const char *s;
     } right[] = {{c->cert, "cert"}, {c->emp, "emp"}, {c->k, "k"}, {c->rate, "rate"}, {c->upper, "upper"}, {c->p, "p"}};
-    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
-        kr_canvas_field(v->c, in, x, 0, right[i].w, KR_RIGHT, KR_ROLE_DIM, right[i].s);
-        x += right[i].w;
-    }
-    kr_canvas_field(v->c, in, x + 2, 0, c->stop - 2, KR_LEFT, KR_ROLE_DIM, "stopped at");
-    if (c->bar > 0)
-        kr_canvas_field(v->c, in, x + c->stop, 0, c->bar, KR_LEFT, KR_ROLE_DIM, "share kept");
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++)
+        x = head(v, in, x, right[i].w, KR_RIGHT, right[i].s);
+    x = head(v, in, x + 2, c->stop - 2, KR_LEFT, "stopped at");
+    head(v, in, x, c->bar, KR_LEFT, "share kept");
 }
 
 static int number(kr_view *v, kr_rect in, int x, int y, int w, kr_role role, const char *fmt, double value) {
@@ -338,10 +347,12 @@ void kr_draw_methods(kr_view *v, kr_rect r) {
     char title[200], note[80];
     snprintf(title, sizeof title, "methods%s%s", a->methods.filter[0] != '\0' ? " with " : "", a->methods.filter);
     snprintf(note, sizeof note, "%% of KV kept, by %s%s", sorts[a->methods.sort], a->methods.reverse ? ", reversed" : "");
-    kr_rect in = kr_view_pane(v, r, title, note);
+    /* In a shared frame the heads stand on its line, which leaves a row more for methods. */
+    bool shared = a->lay.box.w > 0;
+    kr_rect in = kr_view_pane(v, r, shared ? NULL : title, shared ? NULL : note);
     method_columns c = fit_methods(a, in.w);
-    kr_rect list = {in.x, in.y + 1, in.w, in.h - 1};
-    methods_header(v, in, &c);
+    kr_rect list = shared ? in : (kr_rect){in.x, in.y + 1, in.w, in.h - 1};
+    methods_header(v, (kr_rect){list.x, list.y - 1, list.w, 1}, &c);
     if (list.h < 1)
         return;
     if (a->methods.n == 0)
@@ -356,5 +367,5 @@ void kr_draw_methods(kr_view *v, kr_rect r) {
                 kr_view_cursor(v, list, 0, y);
         }
     }
-    kr_scrollbar(v->c, list, (int)a->methods.n, a->methods.top);
+    kr_view_scroll(v, list, (int)a->methods.n, a->methods.top);
 }

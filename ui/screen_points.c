@@ -97,5 +97,5 @@ void kr_draw_points(kr_view *v, kr_rect r) {
         kr_canvas_pick(v->c, (kr_rect){list.x, list.y + y, list.w, 1});
         kr_view_cursor(v, list, 0, y);
     }
-    kr_scrollbar(v->c, list, (int)a->n_saved, a->points.top);
+    kr_view_scroll(v, list, (int)a->n_saved, a->points.top);
 }

@@ -143,7 +143,7 @@ void kr_draw_levels(kr_view *v, kr_rect r) {
         if (a->screen == KR_SCREEN_POLICY)
             kr_view_cursor(v, list, 0, y);
     }
-    kr_scrollbar(v->c, list, (int)a->f.n_levels, top);
+    kr_view_scroll(v, list, (int)a->f.n_levels, top);
 }
 
 /* --- plot ----------------------------------------------------------------------------------------------- */

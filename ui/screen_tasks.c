@@ -161,7 +161,7 @@ void kr_draw_tasks(kr_view *v, kr_rect r) {
         kr_canvas_pick(v->c, (kr_rect){list.x, list.y + y, list.w, 1});
         kr_view_cursor(v, list, 0, y);
     }
-    kr_scrollbar(v->c, list, (int)a->tasks.n, a->tasks.top);
+    kr_view_scroll(v, list, (int)a->tasks.n, a->tasks.top);
     if (foot > 0)
         pooled_row(v, in, head + y, &c);
     if (foot > 1)
@@ -280,5 +280,5 @@ void kr_draw_requests(kr_view *v, kr_rect r) {
         kr_canvas_pick(v->c, (kr_rect){list.x, list.y + y, list.w, 1});
         kr_view_cursor(v, list, 0, y);
     }
-    kr_scrollbar(v->c, list, (int)a->f.n_requests, a->requests.top);
+    kr_view_scroll(v, list, (int)a->f.n_requests, a->requests.top);
 }

@@ -163,6 +163,6 @@ void kr_draw_text(kr_view *v, kr_rect r) {
     p.line = 0;
     p.top = top < 0 ? 0 : top;
     draw(&p);
-    kr_scrollbar(v->c, in, n, p.top);
+    kr_view_scroll(v, in, n, p.top);
     kr_view_cursor(v, in, 0, 0);
 }

@@ -157,7 +157,7 @@ static bool can_show_utf8(void) {
            wcwidth(0x2588) == 1;
 }
 
-static kr_status check_terminal(kr_error *err) {
+kr_status kr_term_check(kr_error *err) {
     const char *type = getenv("TERM");
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return kr_fail(err, KR_EINVAL, "the screens need a terminal on standard input and output");
@@ -193,7 +193,7 @@ static void make_pipe(void) {
 
 kr_status kr_term_open(kr_color color, bool ascii, const char *log_path, kr_error *err) {
     static const char *const caps[] = {"sgr0", "op", "cnorm", "rmkx", "rmcup"};
-    kr_status st = check_terminal(err);
+    kr_status st = kr_term_check(err);
     if (st == KR_OK)
         st = start_curses(err);
     if (st != KR_OK)

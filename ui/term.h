@@ -30,6 +30,8 @@ typedef struct {
  * KR_EINVAL with one sentence when there is no terminal, its type is unknown, or it cannot move its
  * cursor; nothing is changed then. */
 kr_status kr_term_open(kr_color color, bool ascii, const char *log_path, kr_error *err);
+/* Whether there is a terminal at all, before anything is loaded. */
+kr_status kr_term_check(kr_error *err);
 /* Gives the terminal back as it was. Harmless when not open. */
 void kr_term_close(void);
 

@@ -22,6 +22,11 @@ kr_rect kr_view_pane(kr_view *v, kr_rect r, const char *title, const char *note)
     return r;
 }
 
+void kr_view_scroll(kr_view *v, kr_rect list, int n, int top) {
+    bool framed = v->a->lay.step != KR_STEP_SMALL;
+    kr_scrollbar(v->c, (kr_rect){list.x + list.w + (framed ? 1 : 0), list.y, 1, list.h}, n, top);
+}
+
 const char *kr_file_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
@@ -134,8 +139,7 @@ static void contract_summary(const kr_app *a, char *out, size_t cap) {
     else
         used += snprintf(out + used, cap - (size_t)used, "at most %lld of %lld events; ", most,
                          (long long)kr_analysis_n(a->an));
-    snprintf(out + used, cap - (size_t)used, "%zu of %zu methods certified%s", good, n,
-             good < n ? ", the rest full KV" : "");
+    snprintf(out + used, cap - (size_t)used, "%zu of %zu methods certified", good, n);
 }
 
 static const char *context(const kr_app *a, char buf[256]) {
