@@ -148,23 +148,35 @@ static kr_status measure(sample *s, kr_error *err) {
     return KR_OK;
 }
 
+static kr_status prepare(sample *s, kr_mean_kind kind, kr_error *err) {
+    if (s->n < 0 || s->n > KR_BINOM_N_MAX || !(s->alpha > 0 && s->alpha < 1) ||
+        !(s->delta > 0 && s->delta < 1))
+        return kr_fail(err, KR_EINVAL, "mean of %lld losses against %g at level %g is impossible",
+                       (long long)s->n, s->alpha, s->delta);
+    if (kind == KR_MEAN_WSR_ROUNDS && s->round < 1)
+        return kr_fail(err, KR_EINVAL, "a round of %lld requests", (long long)s->round);
+    return s->n > 0 ? measure(s, err) : KR_OK;
+}
+
+double kr_mean_p(kr_mean_kind kind, const int64_t *loss, int64_t n, int64_t round, kr_dec alpha,
+                 kr_level delta) {
+    sample s = {.loss = loss, .n = n, .round = kind == KR_MEAN_WSR ? 1 : round};
+    s.alpha = kr_dec_double(alpha);
+    s.delta = kr_level_double(delta);
+    if (prepare(&s, kind, NULL) != KR_OK || n == 0)
+        return 1;
+    if (kind == KR_MEAN_WSR || kind == KR_MEAN_WSR_ROUNDS)
+        return exp(-best_log_capital(&s, s.alpha, s.round));
+    return kinds[kind](&s).p;
+}
+
 kr_status kr_mean_test(kr_mean_kind kind, const int64_t *loss, int64_t n, int64_t round,
                        kr_dec alpha, kr_level delta, kr_mean_claim *out, kr_error *err) {
     sample s = {.loss = loss, .n = n, .round = round};
     s.alpha = kr_dec_double(alpha);
     s.delta = kr_level_double(delta);
-    if (n < 0 || n > KR_BINOM_N_MAX || !(s.alpha > 0 && s.alpha < 1) ||
-        !(s.delta > 0 && s.delta < 1))
-        return kr_fail(err, KR_EINVAL, "mean of %lld losses against %g at level %g is impossible",
-                       (long long)n, s.alpha, s.delta);
-    if (kind == KR_MEAN_WSR_ROUNDS && round < 1)
-        return kr_fail(err, KR_EINVAL, "a round of %lld requests", (long long)round);
-    if (n == 0) {
-        *out = (kr_mean_claim){1, 1};
-        return KR_OK;
-    }
-    kr_status st = measure(&s, err);
+    kr_status st = prepare(&s, kind, err);
     if (st == KR_OK)
-        *out = kinds[kind](&s);
+        *out = n == 0 ? (kr_mean_claim){1, 1} : kinds[kind](&s);
     return st;
 }

@@ -38,6 +38,11 @@ typedef struct {
 kr_status kr_mean_test(kr_mean_kind kind, const int64_t *loss, int64_t n, int64_t round,
                        kr_dec alpha, kr_level delta, kr_mean_claim *out, kr_error *err);
 
+/* Its p-value alone, which for the betting kinds is some fifty times faster; 1 where kr_mean_test
+ * would refuse. */
+double kr_mean_p(kr_mean_kind kind, const int64_t *loss, int64_t n, int64_t round, kr_dec alpha,
+                 kr_level delta);
+
 /* Loss of a drop (full minus compressed utility, nano-units) on a scale of `range` > 0: max(0,
  * drop) over range, rounded up; above range: 1. KR_DROP_MISSING gives 1. */
 int64_t kr_mean_loss(int64_t drop, int64_t range);
