@@ -9,6 +9,7 @@
 typedef struct {
     size_t tasks;
     double *w, *n, *a;
+    double *c;        /* 1 - e^(-l a) at the l in hand */
     double rate, eps; /* weighted event rate, target */
 } problem;
 
@@ -39,30 +40,31 @@ static kr_status check(size_t tasks, const int64_t *events, const int64_t *n,
 
 /* max over risks r with w.r = eps of sum n_h ln(1 - r_h c_h). Concave: at the maximum every risk
  * inside (0,1) is 1/c_h - v n_h/w_h for one v; w.r falls piecewise linearly in v. */
-static double clipped_risk(const problem *q, size_t h, double c, double v, bool *inside) {
-    double r = 1 / c - v * q->n[h] / q->w[h];
+static double clipped_risk(const problem *q, size_t h, double v, bool *inside) {
+    double r = 1 / q->c[h] - v * q->n[h] / q->w[h];
     *inside = r > 0 && r < 1;
     return r <= 0 ? 0 : r >= 1 ? 1 : r;
 }
 
-static double mixture_risk(const problem *q, double l, double v, double *slope) {
+static double mixture_risk(const problem *q, double v, double *slope) {
     double sum = 0;
     *slope = 0;
     for (size_t h = 0; h < q->tasks; h++) {
         bool inside;
-        sum += q->w[h] * clipped_risk(q, h, -expm1(-l * q->a[h]), v, &inside);
+        sum += q->w[h] * clipped_risk(q, h, v, &inside);
         *slope -= inside ? q->n[h] : 0;
     }
     return sum;
 }
 
-static double worst_log_moment(const problem *q, double l) {
-    double lo = 0, hi = 0, v, slope;
+/* The v at which the mixture's risk is eps: Newton, exact on each linear piece, in a bracket. */
+static double worst_multiplier(const problem *q) {
+    double lo = 0, hi = 0, slope;
     for (size_t h = 0; h < q->tasks; h++)
-        hi = fmax(hi, q->w[h] / (q->n[h] * -expm1(-l * q->a[h])));
-    v = hi / 2;
+        hi = fmax(hi, q->w[h] / (q->n[h] * q->c[h]));
+    double v = hi / 2;
     for (int i = 0; i < 200; i++) {
-        double gap = mixture_risk(q, l, v, &slope) - q->eps;
+        double gap = mixture_risk(q, v, &slope) - q->eps;
         if (gap == 0)
             break;
         if (gap > 0)
@@ -76,45 +78,53 @@ static double worst_log_moment(const problem *q, double l) {
             break;
         v = next;
     }
-    double sum = 0;
+    return v;
+}
+
+/* ln of the bound on the moment generating function at -l, times e^(l rate). */
+static double log_bound(problem *q, double l) {
+    for (size_t h = 0; h < q->tasks; h++)
+        q->c[h] = -expm1(-l * q->a[h]);
+    double v = worst_multiplier(q), sum = 0;
     for (size_t h = 0; h < q->tasks; h++) {
         bool inside;
-        double c = -expm1(-l * q->a[h]), r = clipped_risk(q, h, c, v, &inside);
-        /* ln(1 - c r), and where that is small without the rounding of c to 1 */
-        double left = c * r > 0.5 ? log((1 - r) + r * exp(-l * q->a[h])) : log1p(-c * r);
-        sum += q->n[h] * (r < 1 ? left : -l * q->a[h]);
+        double c = q->c[h], r = clipped_risk(q, h, v, &inside);
+        if (r >= 1)
+            sum -= q->n[h] * l * q->a[h];
+        else if (c * r > 0.5) /* without the rounding of c to 1 */
+            sum += q->n[h] * log((1 - r) + r * exp(-l * q->a[h]));
+        else if (r > 0)
+            sum += q->n[h] * log1p(-c * r);
     }
-    return sum;
+    return l * q->rate + sum;
 }
 
 /* min over l >= 0 of l rate + worst log moment: convex in l, golden section. Any l gives a valid
  * bound, so a minimum that is not quite met only costs power. */
-static double chernoff(const problem *q) {
+static double chernoff(problem *q) {
     if (!(q->rate < q->eps))
         return 1;
     const double phi = 0.61803398874989484820;
-    double top = 1, a, b, x, y, fx, fy;
+    double top = 1, last = 0;
     for (size_t h = 0; h < q->tasks; h++)
         top = fmax(top, 1 / q->a[h]);
-    double last = 0, value = top * q->rate + worst_log_moment(q, top);
-    for (int i = 0; i < 60 && value < last; i++) {
+    for (int i = 0; i < 60; i++, top *= 2) {
+        double value = log_bound(q, top);
+        if (value >= last)
+            break;
         last = value;
-        top *= 2;
-        value = top * q->rate + worst_log_moment(q, top);
     }
-    a = 0, b = top;
-    x = b - phi * (b - a), y = a + phi * (b - a);
-    fx = x * q->rate + worst_log_moment(q, x);
-    fy = y * q->rate + worst_log_moment(q, y);
-    for (int i = 0; i < 60; i++) {
+    double a = 0, b = top, x = b - phi * (b - a), y = a + phi * (b - a);
+    double fx = log_bound(q, x), fy = log_bound(q, y);
+    for (int i = 0; i < 42; i++) { /* 0.618^42 = 2e-9: the value is then right to the last digits */
         if (fx < fy) {
             b = y, y = x, fy = fx;
             x = b - phi * (b - a);
-            fx = x * q->rate + worst_log_moment(q, x);
+            fx = log_bound(q, x);
         } else {
             a = x, x = y, fx = fy;
             y = a + phi * (b - a);
-            fy = y * q->rate + worst_log_moment(q, y);
+            fy = log_bound(q, y);
         }
     }
     return fmin(1, exp(fmin(fx, fy)));
@@ -168,11 +178,12 @@ static double bentkus(const exact_sums *s, double eps) {
 
 static kr_status fill(problem *q, size_t tasks, const int64_t *n, const kr_ratio *weight,
                       kr_error *err) {
-    q->w = malloc(3 * tasks * sizeof *q->w);
+    q->w = malloc(4 * tasks * sizeof *q->w);
     if (q->w == NULL)
         return kr_fail(err, KR_ENOMEM, "out of memory for a mixture of %zu tasks", tasks);
     q->n = q->w + tasks;
     q->a = q->n + tasks;
+    q->c = q->a + tasks;
     for (size_t h = 0; h < tasks; h++) {
         if (!(weight[h].value > 0))
             continue;

@@ -10,11 +10,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* 20000, or KR_SIM_DRAWS (slow runs under valgrind and sanitizers set it lower). */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define SIM_SLOW
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#define SIM_SLOW
+#endif
+#ifdef SIM_SLOW
+#define SIM_DRAWS 2000
+#else
+#define SIM_DRAWS 20000
+#endif
+
+/* 20000 (2000 under sanitizers), or KR_SIM_DRAWS: valgrind runs set it lower. */
 static inline int sim_draws(void) {
     const char *s = getenv("KR_SIM_DRAWS");
-    int n = s ? atoi(s) : 20000;
-    return n > 0 ? n : 20000;
+    int n = s ? atoi(s) : SIM_DRAWS;
+    return n > 0 ? n : SIM_DRAWS;
 }
 
 static inline gsl_rng *sim_rng(unsigned long seed) {
