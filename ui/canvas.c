@@ -200,7 +200,8 @@ void kr_canvas_field(kr_canvas *c, kr_rect r, int x, int y, int w, kr_align alig
         kr_canvas_put(c, r, x + used, y, role, ' ');
 }
 
-/* Bytes of the next line of s that fit w columns; at least one character. */
+/* Bytes of the next line of s that fit w columns; at least one character. A number and its percent
+ * sign stay together. */
 static size_t line_bytes(const char *s, int w) {
     int used = 0;
     size_t at = 0, blank = 0;
@@ -208,10 +209,10 @@ static size_t line_bytes(const char *s, int w) {
         uint32_t cp;
         size_t n = (size_t)kr_text_next(s + at, &cp);
         int cw = uc_width(cp, "UTF-8");
-        if (cp == ' ')
+        if (cp == ' ' && s[at + n] != '%')
             blank = at;
         if (used + cw > w && at > 0)
-            return cp == ' ' ? at : blank > 0 ? blank : at;
+            return cp == ' ' && s[at + n] != '%' ? at : blank > 0 ? blank : at;
         used += cw;
         at += n;
     }

@@ -50,7 +50,7 @@ static kr_rect right(kr_rect *r, int w) {
 
 /* Rows of the statement's text, 1 to 6. */
 static int statement_rows(const kr_layout_need *n, int w) {
-    return max(1, min(lines_of(n->statement, w), 6));
+    return max(1, min(lines_of(n->statement, w), w < 50 ? 10 : 6));
 }
 
 /* Starts a shared frame; its panes are then cut from *in with `next`. */
@@ -102,7 +102,7 @@ static void main_two(kr_layout *l, kr_rect body, const kr_layout_need *n) {
 }
 
 static void main_dashboard(kr_layout *l, kr_rect body, const kr_layout_need *n) {
-    int side = max(45, body.w * 39 / 100);
+    int side = max(48, body.w * 39 / 100);
     kr_rect r = right(&body, side);
     int foot = max(statement_rows(n, side - 4) + 3, min(n->tasks + 2, 8));
     foot = min(foot, body.h - 5 - 9);
@@ -167,7 +167,9 @@ static void policy_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
         bottom(&in, 1);
         l->pane[KR_PANE_STATEMENT] = st;
         if (n->plot)
-            l->pane[KR_PANE_PLOT] = right(&in, in.w - 43);
+            l->pane[KR_PANE_PLOT] = right(&in, in.w - 46);
+        if (n->plot)
+            right(&in, 3); /* a line between the two */
         l->pane[KR_PANE_LEVELS] = in;
         return;
     }
@@ -212,7 +214,8 @@ static void requests_screen(kr_layout *l, kr_rect body, const kr_layout_need *n)
 
 static void points_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
     l->pane[KR_PANE_LINE] = top(&body, 1);
-    l->pane[KR_PANE_STATEMENT] = bottom(&body, 4 + statement_rows(n, body.w - 4));
+    if (n->points > 0)
+        l->pane[KR_PANE_STATEMENT] = bottom(&body, 2 + statement_rows(n, body.w - 4));
     l->pane[KR_PANE_POINTS] = body;
 }
 

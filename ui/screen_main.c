@@ -100,7 +100,7 @@ void kr_headline(const kr_app *a, char *out, size_t cap, kr_role *role) {
     for (char *p = name; *p != '\0'; p++)
         *p = (char)toupper((unsigned char)*p);
     kr_level_label(a, a->method, l->certified, level);
-    const char *what_if = kr_analysis_state(a->an) == KR_STATE_WHAT_IF ? "  WHAT-IF" : "";
+    const char *what_if = kr_analysis_line_state(a->an, a->method) == KR_STATE_WHAT_IF ? "  WHAT-IF" : "";
     if (l->certified >= 0)
         snprintf(out, cap, "%s  ✔ CERTIFIED at %s%s", name, level, what_if);
     else
@@ -132,7 +132,7 @@ static void stop_words(const kr_app *a, char *out, size_t cap) {
         snprintf(out, cap, "stops at %s: %lld events > %lld", level, (long long)l->stopped_events, most);
 }
 
-static void keep_words(const kr_app *a, char *out, size_t cap) {
+static void keep_words(const kr_app *a, char *out, size_t cap, int room) {
     const kr_line *l = line_of(a);
     double share = kr_share_kept(a->calib, a->method, l->certified), mean, lo, hi;
     if (l->certified < 0 || !isfinite(share)) {
@@ -141,11 +141,14 @@ static void keep_words(const kr_app *a, char *out, size_t cap) {
     }
     size_t policy = kr_calib_method(a->calib, a->method)->first + (size_t)l->certified;
     const kr_policy *p = kr_calib_policy(a->calib, policy);
-    int used = snprintf(out, cap, "keeps %g %% of KV, %.1f× smaller", round(share * 1e5) / 1e3, 1 / share);
+    int used = snprintf(out, cap, "keeps %.4g %% of KV, %.1f× smaller", 100 * share, 1 / share);
+    char more[80] = "";
     if (kr_calib_realised(a->calib, policy, &mean, &lo, &hi))
-        snprintf(out + used, cap - (size_t)used, " (realised %.1f %%, %.1f to %.1f)", 100 * mean, 100 * lo, 100 * hi);
+        snprintf(more, sizeof more, "; realised %.1f %%, %.1f to %.1f", 100 * mean, 100 * lo, 100 * hi);
     else if (p->has_mean)
-        snprintf(out + used, cap - (size_t)used, " (mean %.1f %%)", 100 * kr_dec_double(p->mean_retained));
+        snprintf(more, sizeof more, "; mean %.1f %%", 100 * kr_dec_double(p->mean_retained));
+    if (kr_text_width(out) + kr_text_width(more) <= room)
+        snprintf(out + used, cap - (size_t)used, "%s", more);
 }
 
 static void draw_headline(kr_view *v, kr_rect r, int x, int y) {
@@ -167,9 +170,9 @@ void kr_draw_verdict(kr_view *v, kr_rect r) {
             kr_canvas_str(v->c, r, w + 4, 0, KR_ROLE_EMP, text);
         return;
     }
-    kr_rect in = kr_view_pane(v, r, "verdict", kr_state_name(kr_analysis_state(v->a->an)));
+    kr_rect in = kr_view_pane(v, r, "verdict", kr_state_name(kr_analysis_line_state(v->a->an, v->a->method)));
     draw_headline(v, in, 0, 0);
-    keep_words(v->a, text, sizeof text);
+    keep_words(v->a, text, sizeof text, in.w);
     kr_canvas_field(v->c, in, 0, 1, in.w, KR_LEFT, KR_ROLE_VALUE, text);
     empirical_words(v->a, text, sizeof text);
     kr_canvas_field(v->c, in, 0, 2, in.w, KR_LEFT, KR_ROLE_EMP, text);
@@ -252,14 +255,24 @@ typedef struct {
     int name, cert, emp, k, rate, upper, p, bar, stop; /* columns; 0: not shown */
 } method_columns;
 
+static int longer(int w, const char *s, int gap) {
+    int n = kr_text_width(s) + gap;
+    return n > w ? n : w;
+}
+
 static method_columns fit_methods(const kr_app *a, int w) {
-    method_columns c = {.cert = 6, .emp = 6, .stop = 9};
+    method_columns c = {.cert = 5, .emp = 5, .stop = 9};
     for (size_t m = 0; m < kr_calib_methods(a->calib); m++) {
         char s[48];
         stopped_text(a, m, s);
-        int n = kr_text_width(s) + 2;
-        c.stop = n > c.stop ? n : c.stop;
+        c.stop = longer(c.stop, s, 2);
+        level_short(a, m, kr_analysis_line(a->an, m)->certified, s);
+        c.cert = longer(c.cert, s, 1);
+        level_short(a, m, kr_analysis_line(a->an, m)->empirical, s);
+        c.emp = longer(c.emp, s, 1);
     }
+    if (w >= 70)
+        c.cert++, c.emp++;
     if (c.stop < 12)
         c.stop = 12;
     int longest = 6;
@@ -341,6 +354,25 @@ static void method_row(kr_view *v, kr_rect in, int y, size_t m, const method_col
         kr_bar(v->c, in, x + c->stop, y, c->bar - 1, kr_share_kept(a->calib, m, l->certified), role);
 }
 
+/* On the lower edge of the frame, so that it is never scrolled away. */
+static void choice_note(kr_view *v, kr_rect r) {
+    const kr_app *a = v->a;
+    const kr_calib_meta *m = kr_calib_meta_of(a->calib);
+    kr_rect frame = a->lay.box.w > 0 ? a->lay.box : r;
+    char s[128];
+    if (kr_calib_methods(a->calib) < 2 || a->lay.step == KR_STEP_SMALL)
+        return;
+    if (m->contract_family)
+        snprintf(s, sizeof s, " chosen as a family: one error budget ");
+    else if (m->contract_method != NULL)
+        snprintf(s, sizeof s, " declared for %.40s; others explore ", m->contract_method);
+    else
+        snprintf(s, sizeof s, "%s", frame.w >= 64 ? " each line alone; choosing among methods is not covered "
+                                                  : " each line alone; choice not covered ");
+    if (kr_text_width(s) + 6 <= frame.w)
+        kr_canvas_str(v->c, frame, 2, frame.h - 1, KR_ROLE_DIM, s);
+}
+
 void kr_draw_methods(kr_view *v, kr_rect r) {
     kr_app *a = v->a;
     static const char *const sorts[] = {"certified", "file", "name", "empirical", "rate"};
@@ -350,6 +382,7 @@ void kr_draw_methods(kr_view *v, kr_rect r) {
     /* In a shared frame the heads stand on its line, which leaves a row more for methods. */
     bool shared = a->lay.box.w > 0;
     kr_rect in = kr_view_pane(v, r, shared ? NULL : title, shared ? NULL : note);
+    choice_note(v, r);
     method_columns c = fit_methods(a, in.w);
     kr_rect list = shared ? in : (kr_rect){in.x, in.y + 1, in.w, in.h - 1};
     methods_header(v, (kr_rect){list.x, list.y - 1, list.w, 1}, &c);

@@ -133,7 +133,26 @@ void kr_draw_map(kr_view *v, kr_rect r) {
     for (int y = 0; y < a->f.map_rows; y++)
         for (int x = 0; x < a->f.map_cols; x++)
             draw_map_cell(v, &g, x, y);
-    map_legend(v, &g, 1 + a->f.map_rows * g.high);
+    int y = 1 + a->f.map_rows * g.high;
+    map_legend(v, &g, y + (y + 2 < in.h ? 1 : 0));
+}
+
+void kr_cell_words(const kr_app *a, char *out, size_t cap) {
+    const kr_map_cell *k = &a->f.map[a->map_y][a->map_x];
+    char tol[40], risk[40], cert[32], emp[32];
+    if (!a->f.map_valid || !k->known) {
+        snprintf(out, cap, "no cell");
+        return;
+    }
+    kr_value_text(KR_FIELD_TOLERANCE, a->f.map_tolerance[a->map_x], tol);
+    kr_value_text(KR_FIELD_RISK, a->f.map_risk[a->map_y], risk);
+    kr_level_label(a, a->method, k->point.certified, cert);
+    kr_level_label(a, a->method, k->point.empirical, emp);
+    if (k->point.certified < 0)
+        snprintf(out, cap, "cell %s, %s: full KV (fallback); empirical %s, no guarantee", tol, risk, emp);
+    else
+        snprintf(out, cap, "cell %s, %s: %s, %lld of at most %lld events; empirical %s, no guarantee", tol, risk, cert,
+                 (long long)k->point.certified_events, (long long)k->point.max_events, emp);
 }
 
 /* --- the cell --------------------------------------------------------------------------------------------- */

@@ -27,12 +27,16 @@ static bool any_missing(const kr_facts *f) {
 }
 
 static level_columns fit_levels(const kr_facts *f, int w, bool adaptive) {
-    level_columns c = {.keep = adaptive ? 12 : 5, .k = 6, .rate = 8, .word = 10};
+    bool tight = w < 50;
+    level_columns c = {.keep = adaptive ? 12 : 5, .k = 6, .rate = tight ? 7 : 8, .word = tight ? 10 : 11};
+    for (size_t i = 0; i < f->n_levels; i++)
+        c.k = f->levels[i].events >= 10000 ? 8 : c.k;
+    c.k -= tight ? 1 : 0;
     int room = w - 2 - c.keep - c.k - c.rate - c.word;
     struct {
         int *column, need;
         bool wanted;
-    } more[] = {{&c.upper, 8, true},          {&c.p, 9, true},
+    } more[] = {{&c.upper, tight ? 7 : 8, true}, {&c.p, tight ? 7 : 9, true},
                 {&c.missing, 8, any_missing(f)}, {&c.test_k, 8, any_test(f)},
                 {&c.test_rate, 8, any_test(f)},  {&c.smaller, 7, true},
                 {&c.bar, 12, true}};
@@ -129,7 +133,10 @@ void kr_draw_levels(kr_view *v, kr_rect r) {
     }
     char title[160];
     snprintf(title, sizeof title, "%s level by level", kr_calib_method(a->calib, a->method)->name);
-    kr_rect in = kr_view_pane(v, r, title, "C certified  E empirical, no guarantee");
+    bool beside = a->lay.box.w > 0 && a->lay.pane[KR_PANE_PLOT].w > 0;
+    kr_rect in = kr_view_pane(v, r, title, beside ? NULL : "C certified  E empirical, no guarantee");
+    for (int y = 0; beside && y < r.h + 2; y++)
+        kr_canvas_put(v->c, a->lay.box, r.x + r.w + 1 - a->lay.box.x, y, KR_ROLE_FRAME, y == 0 ? 0x252c : y == r.h + 1 ? 0x2534 : 0x2502);
     const kr_policy *p = kr_calib_policy(a->calib, kr_calib_method(a->calib, a->method)->first);
     level_columns c = fit_levels(&a->f, in.w, p->has_threshold || !p->has_retention);
     levels_header(v, in, &c);
@@ -163,8 +170,8 @@ void kr_draw_plot(kr_view *v, kr_rect r) {
     char title[160], tolerance[40];
     bool by_share = shares_fall(f);
     kr_field_text(a, KR_FIELD_TOLERANCE, tolerance);
-    const char *legend = r.w >= 66 ? "━ rate  ┄ upper  ╌ risk" : NULL;
-    snprintf(title, sizeof title, r.w >= 66 ? "P(drop > %s) by %s, %s" : "P(drop > %s)", tolerance,
+    const char *legend = r.w >= 72 ? "━ rate  ┄ upper  ╌ risk" : r.w >= 60 ? "━ ┄ upper  ╌ risk" : NULL;
+    snprintf(title, sizeof title, r.w >= 60 ? "P(drop > %s) by %s, %s" : "P(drop > %s)", tolerance,
              by_share ? "share kept" : "level", kr_calib_method(a->calib, a->method)->name);
     kr_rect in;
     if (a->lay.box.w > 0) {

@@ -144,11 +144,12 @@ static void contract_summary(const kr_app *a, char *out, size_t cap) {
 
 static const char *context(const kr_app *a, char buf[256]) {
     switch (a->screen) {
-    case KR_SCREEN_POLICY: return "the walk stops at the first level that does not pass; levels below it are shown, never used";
-    case KR_SCREEN_TASKS: return "the certificate is for the mixture; intervals of single tasks are a diagnosis beside it";
+    case KR_SCREEN_MAP: kr_cell_words(a, buf, 256); return buf;
+    case KR_SCREEN_POLICY: return "levels below the first that does not pass are shown, never used";
+    case KR_SCREEN_TASKS: return "the certificate is for the mixture; the tasks' intervals are a diagnosis";
     case KR_SCREEN_POINTS: return "points are kept until kvrisk ends; export what shall stay";
     case KR_SCREEN_HELP: return "the filter (/) finds keys and commands by their text";
-    case KR_SCREEN_REQUESTS: return "drop = utility with full KV minus utility with this policy; above the tolerance it is an event";
+    case KR_SCREEN_REQUESTS: return "drop = full utility minus policy utility; an event when above the tolerance";
     default: contract_summary(a, buf, 256); return buf;
     }
 }
@@ -180,6 +181,16 @@ static int draw_brief(kr_view *v, kr_rect r, int x, const char *brief) {
     return w + kr_canvas_str(v->c, r, x + w, 0, KR_ROLE_DIM, brief + cut);
 }
 
+/* A screen's own keys before those of all screens; Main keeps the table's order. 2: not here. */
+static int brief_pass(const kr_binding *b, kr_screen s) {
+    int screens = 0;
+    if ((b->screens & 1u << s) == 0)
+        return 2;
+    for (int i = 0; i < KR_SCREEN_COUNT; i++)
+        screens += (b->screens & 1u << i) != 0 ? 1 : 0;
+    return s != KR_SCREEN_MAIN && screens > 4 ? 1 : 0;
+}
+
 static void draw_keys(kr_view *v, kr_rect r) {
     static const char quit[] = "q quit";
     size_t n;
@@ -191,13 +202,13 @@ static void draw_keys(kr_view *v, kr_rect r) {
                       open == KR_PROMPT_YESNO ? "y yes   any other answer is no" : prompt_keys);
         return;
     }
-    for (size_t i = 0; i < n; i++) {
-        if ((t[i].screens & 1u << v->a->screen) == 0 || t[i].brief == NULL || t[i].act == KR_ACT_QUIT)
-            continue;
-        if (x + kr_text_width(t[i].brief) + gap + last + 1 > r.w)
-            continue;
-        x += draw_brief(v, r, x, t[i].brief) + gap;
-    }
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < n; i++) {
+            if (t[i].brief == NULL || t[i].act == KR_ACT_QUIT || pass != brief_pass(&t[i], v->a->screen))
+                continue;
+            if (x + kr_text_width(t[i].brief) + gap + last + 1 <= r.w)
+                x += draw_brief(v, r, x, t[i].brief) + gap;
+        }
     draw_brief(v, r, x, quit);
 }
 
