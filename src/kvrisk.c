@@ -19,6 +19,7 @@ static const command commands[] = {
     {"map", kr_cli_map, "certified retention over tolerance and risk target"},
     {"info", kr_cli_info, "what is in a file, and what is odd about it"},
     {"export", kr_cli_export, "write a method's operating point"},
+    {"score", kr_cli_score, "run a scorer over JSON Lines"},
     {NULL, NULL, NULL},
 };
 

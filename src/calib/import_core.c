@@ -228,7 +228,9 @@ static kr_score own_score(kr_import *im, const kr_run *run, const char *task, co
         return (kr_score){.why = rule.why};
     kr_str p = kr_str_valid(&im->row, in->prediction, in->prediction_len);
     p = kr_rule_prepare(rule.prep, p);
-    kr_score_in s = {p.s, p.len, in->answers, in->classes, &im->row};
+    kr_score_in s = {.prediction = p.s, .prediction_len = p.len, .answers = in->answers,
+                     .classes = in->classes, .arena = &im->row, .rouge_limit = KR_ROUGE_LIMIT,
+                     .coerce = im->opts.coerce};
     return kr_scorer_run(rule.scorer, &s);
 }
 

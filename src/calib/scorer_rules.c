@@ -116,7 +116,9 @@ static kr_rule kvpress(const char *dataset, const char *task, const char *code_s
         return ruler(KR_FAMILY_KVPRESS, task);
     if (strcmp(dataset, "longbench-v2") == 0)
         return rule("longbench_v2.kvpress", KR_PREP_NONE);
-    if (starts(dataset, "longbench"))
+    if (strcmp(dataset, "longbench-e") == 0) /* kvpress strips nothing there */
+        return longbench(KR_FAMILY_LONGBENCH, task, code_sim);
+    if (strcmp(dataset, "longbench") == 0)
         return longbench(KR_FAMILY_KVPRESS, task, code_sim);
     if (strcmp(dataset, "infinitebench") == 0)
         return infinitebench(task);

@@ -163,3 +163,71 @@ kr_str kr_answer_text(kr_arena *a, const kr_lit *v) {
     const char *s = kr_lit_text(v, "", &len);
     return kr_str_valid(a, s, len);
 }
+
+kr_tokens kr_str_split(kr_arena *a, kr_str s) {
+    kr_tokens out = {kr_arena_alloc(a, (s.len / 2 + 1) * sizeof *out.t), 0};
+    if (out.t == NULL)
+        return out;
+    size_t from = 0;
+    for (size_t i = 0, used; i < s.len; i += used) {
+        uint32_t c;
+        used = kr_utf8_next(s.s + i, s.len - i, &c);
+        if (!kr_py_space(c))
+            continue;
+        if (i > from)
+            out.t[out.n++] = (kr_str){s.s + from, i - from};
+        from = i + used;
+    }
+    if (s.len > from)
+        out.t[out.n++] = (kr_str){s.s + from, s.len - from};
+    return out;
+}
+
+typedef struct {
+    kr_str s;
+    size_t at;
+} placed;
+
+static int by_text(const void *x, const void *y) {
+    const kr_str *a = &((const placed *)x)->s, *b = &((const placed *)y)->s;
+    size_t n = a->len < b->len ? a->len : b->len;
+    int c = n > 0 ? memcmp(a->s, b->s, n) : 0;
+    return c != 0 ? c : (a->len > b->len) - (a->len < b->len);
+}
+
+uint32_t *kr_tokens_ids(kr_arena *arena, kr_tokens a, kr_tokens b, size_t *distinct) {
+    size_t n = a.n + b.n;
+    placed *p = kr_arena_alloc(arena, (n + 1) * sizeof *p);
+    uint32_t *ids = kr_arena_alloc(arena, (n + 1) * sizeof *ids);
+    *distinct = 0;
+    if (p == NULL || ids == NULL)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        p[i] = (placed){i < a.n ? a.t[i] : b.t[i - a.n], i};
+    if (n > 1)
+        qsort(p, n, sizeof *p, by_text);
+    for (size_t i = 0; i < n; i++) {
+        *distinct += i == 0 || by_text(&p[i - 1], &p[i]) != 0;
+        ids[p[i].at] = (uint32_t)(*distinct - 1);
+    }
+    return ids;
+}
+
+double kr_multiset_f1(kr_arena *arena, const uint32_t *a, size_t n_a, const uint32_t *b, size_t n_b,
+                      size_t distinct) {
+    size_t *left = kr_arena_alloc(arena, (distinct + 1) * sizeof *left), same = 0;
+    if (left == NULL)
+        return 0;
+    memset(left, 0, (distinct + 1) * sizeof *left);
+    for (size_t i = 0; i < n_a; i++)
+        left[a[i]]++;
+    for (size_t i = 0; i < n_b; i++)
+        if (left[b[i]] > 0) {
+            left[b[i]]--;
+            same++;
+        }
+    if (same == 0)
+        return 0;
+    double p = (double)same / (double)n_a, r = (double)same / (double)n_b;
+    return 2 * p * r / (p + r);
+}

@@ -51,6 +51,23 @@ kr_str kr_str_lit(const char *text);
 
 kr_codes kr_codes_of(kr_arena *a, kr_str s);
 
+/* Words between white space. */
+typedef struct {
+    kr_str *t; /* [n] */
+    size_t n;
+} kr_tokens;
+
+/* str.split(): maximal runs of other characters than white space. */
+kr_tokens kr_str_split(kr_arena *a, kr_str s);
+
+/* Numbers the distinct words of two lists: ids[i] for a's words, then b's; *distinct is their count
+ * over both. NULL when out of memory. */
+uint32_t *kr_tokens_ids(kr_arena *arena, kr_tokens a, kr_tokens b, size_t *distinct);
+
+/* F1 over two multisets of numbers below `distinct`: 2pr / (p + r), 0 when nothing is shared. */
+double kr_multiset_f1(kr_arena *arena, const uint32_t *a, size_t n_a, const uint32_t *b, size_t n_b,
+                      size_t distinct);
+
 /* str() of a scalar answer as valid UTF-8. */
 kr_str kr_answer_text(kr_arena *a, const kr_lit *v);
 

@@ -14,12 +14,18 @@
 #include "base/status.h"
 #include "calib/literal.h"
 
+/* Python stops recursing at 1000 frames, of which an evaluation script leaves about 970. */
+#define KR_ROUGE_LIMIT 970
+
 typedef struct {
     const char *prediction; /* UTF-8, need not be valid: bad bytes count as U+FFFD */
     size_t prediction_len;
     const kr_lit *answers;  /* LIST, or NULL for none */
     const kr_lit *classes;  /* LIST of strings (classification), or NULL */
     kr_arena *arena;        /* scratch; the caller resets it */
+    size_t rouge_limit;     /* the reference's ROUGE gives 0 to a sentence pair whose alignment has
+                             * more steps than Python recurses (KR_ROUGE_LIMIT); 0: no limit */
+    bool coerce;            /* InfiniteBench: digits in text references count as numbers */
 } kr_score_in;
 
 /* How the reference writes its result; decides what `kvrisk score` prints. */
@@ -66,5 +72,34 @@ void kr_score_kvpress_ruler_all(const kr_score_in *in, kr_score *out);
 void kr_score_kvpress_ruler_part(const kr_score_in *in, kr_score *out);
 void kr_score_lm_ruler_part(const kr_score_in *in, kr_score *out);
 void kr_score_raw_ruler_all(const kr_score_in *in, kr_score *out);
+
+void kr_score_qa_f1(const kr_score_in *in, kr_score *out);
+void kr_score_classification(const kr_score_in *in, kr_score *out);
+void kr_score_retrieval(const kr_score_in *in, kr_score *out);
+void kr_score_retrieval_zh(const kr_score_in *in, kr_score *out);
+void kr_score_count(const kr_score_in *in, kr_score *out);
+void kr_score_rouge_l(const kr_score_in *in, kr_score *out);
+void kr_score_needle(const kr_score_in *in, kr_score *out);
+void kr_score_code_levenshtein(const kr_score_in *in, kr_score *out);
+void kr_score_code_difflib(const kr_score_in *in, kr_score *out);
+void kr_score_code_lm(const kr_score_in *in, kr_score *out);
+void kr_score_v2_thudm(const kr_score_in *in, kr_score *out);
+void kr_score_v2_kvpress(const kr_score_in *in, kr_score *out);
+void kr_score_math500(const kr_score_in *in, kr_score *out);
+void kr_score_aime25(const kr_score_in *in, kr_score *out);
+void kr_score_cloze_exact(const kr_score_in *in, kr_score *out);
+void kr_score_cloze_partial(const kr_score_in *in, kr_score *out);
+void kr_score_kv_retrieval(const kr_score_in *in, kr_score *out);
+void kr_score_first_number(const kr_score_in *in, kr_score *out);
+void kr_score_code_run(const kr_score_in *in, kr_score *out);
+void kr_score_code_debug(const kr_score_in *in, kr_score *out);
+void kr_score_math_find(const kr_score_in *in, kr_score *out);
+void kr_score_math_calc(const kr_score_in *in, kr_score *out);
+void kr_score_longdialogue(const kr_score_in *in, kr_score *out);
+void kr_score_choice(const kr_score_in *in, kr_score *out);
+void kr_score_qa_chn(const kr_score_in *in, kr_score *out);
+void kr_score_exact(const kr_score_in *in, kr_score *out);
+void kr_score_exact_strip(const kr_score_in *in, kr_score *out);
+void kr_score_numeric(const kr_score_in *in, kr_score *out);
 
 #endif

@@ -17,5 +17,6 @@ int kr_cli_sweep(int argc, char **argv);
 int kr_cli_map(int argc, char **argv);
 int kr_cli_info(int argc, char **argv);
 int kr_cli_export(int argc, char **argv);
+int kr_cli_score(int argc, char **argv);
 
 #endif
