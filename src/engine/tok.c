@@ -480,18 +480,20 @@ static void offer(const kr_tok *t, const symbol *s, vec *heap, size_t left, size
     heap_push(heap, (bigram){rank, left, right, s[left].n + s[right].n});
 }
 
-/* Bytes of the UTF-8 character that begins with c, by its first byte alone. */
-static size_t char_len(unsigned char c) {
-    return c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+/* Bytes of the UTF-8 character at s; where it is not valid, what is there of it, at least one. */
+static size_t char_len(const char *s, size_t n) {
+    unsigned char c = (unsigned char)s[0];
+    size_t want = c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4, len = 1;
+    while (len < want && len < n && ((unsigned char)s[len] & 0xc0) == 0x80)
+        len++;
+    return len;
 }
 
 static void cut_symbols(const char *text, size_t n, vec *symbols) {
     size_t count = 0;
     for (size_t at = 0; at < n && !symbols->failed; count++) {
-        size_t len = char_len((unsigned char)text[at]);
+        size_t len = char_len(text + at, n - at);
         symbol *s = grow(symbols);
-        if (len > n - at)
-            len = n - at;
         if (s != NULL)
             *s = (symbol){text + at, len, count - 1, at + len < n ? count + 1 : SIZE_MAX};
         at += len;
@@ -547,9 +549,7 @@ static void emit_bpe(const kr_tok *t, const symbol *s, vec *out) {
         return;
     }
     for (size_t i = 0, len; i < s->n; i += len) {
-        len = char_len((unsigned char)s->p[i]);
-        if (len > s->n - i)
-            len = s->n - i;
+        len = char_len(s->p + i, s->n - i);
         put_id(out, lookup(t, (kr_gguf_str){s->p + i, len}));
     }
 }
