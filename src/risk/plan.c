@@ -18,7 +18,7 @@ kr_status kr_plan_needed(double risk, double power, kr_dec eps, kr_level level, 
                        "a true risk of %g against a target of %g with probability %g cannot be "
                        "planned; the risk must lie between 0 and the target",
                        risk, kr_dec_double(eps), power);
-    if (step < 1 || n_max < step || n_max > KR_BINOM_N_MAX)
+    if (step < 1 || n_max < step || n_max > KR_BINOM_N_MAX || n_max / step > KR_PLAN_STEPS)
         return kr_fail(err, KR_EINVAL, "requests in steps of %lld up to %lld", (long long)step,
                        (long long)n_max);
     kr_plan_size s = {.first = -1, .stable = -1, .searched = n_max / step * step};
@@ -38,7 +38,7 @@ kr_status kr_plan_needed(double risk, double power, kr_dec eps, kr_level level, 
 /* n at which rate + z sd = eps by the normal law, as a place to begin a long search. */
 static int64_t normal_size(double rate, double eps, double level) {
     double z = gsl_cdf_ugaussian_Qinv(level);
-    double n = z * z * eps * (1 - eps) / ((eps - rate) * (eps - rate));
+    double n = z * z * eps * (1 - eps) / (eps - rate) / (eps - rate);
     return n < (double)KR_BINOM_N_MAX ? (int64_t)n : KR_BINOM_N_MAX;
 }
 
@@ -51,11 +51,14 @@ int64_t kr_plan_more(int64_t k, int64_t n, kr_dec eps, kr_level level, int64_t n
     double rate = (double)k / (double)n, e = kr_dec_double(eps), d = kr_level_double(level);
     if (n < 1 || k < 0 || k > n || !(rate < e) || !(d > 0 && d < 1) || n_max > KR_BINOM_N_MAX)
         return -1;
-    /* One by one near by; far away from a little below the normal answer. */
-    int64_t at = n, jump = normal_size(rate, e, d);
-    if (jump - n > 50000 && !passes(k, n, n, eps, level))
-        at = n + (jump - n) / 10 * 9;
-    for (int64_t tries = 0; at <= n_max && tries < 200000; at++, tries++)
+    /* The normal answer is off by the saw-teeth, a few counts high: so many requests before it no
+     * size passes. Step back until that is seen, then go one by one. */
+    int64_t back = (int64_t)fmin(8 / (e - rate), (double)KR_BINOM_N_MAX);
+    int64_t at = normal_size(rate, e, d) - back;
+    while (at > n && passes(k, n, at, eps, level))
+        at -= back;
+    int64_t stride = back / 20000 + 1; /* a rate this close to eps is not known that well anyway */
+    for (at = at > n ? at : n; at <= n_max; at += stride)
         if (passes(k, n, at, eps, level))
             return at - n;
     return -1;

@@ -12,6 +12,8 @@
  * 0. */
 double kr_plan_power(int64_t n, int64_t kmax, double risk);
 
+#define KR_PLAN_STEPS 2000000 /* sizes that one search looks at */
+
 typedef struct {
     int64_t first;    /* smallest n with the power; -1: none up to n_max */
     int64_t stable;   /* smallest n from which on every n has it; -1: not reached up to n_max */
@@ -26,7 +28,7 @@ kr_status kr_plan_needed(double risk, double power, kr_dec eps, kr_level level, 
 
 /* Smallest number of further requests with which a candidate with K events among n would pass if
  * its observed rate stayed the same: ceil(K n'/n) <= kmax(n'). 0 if it passes now, -1 if not up to
- * n_max. */
+ * n_max. Exact where eps - K/n > 4e-4, else at most 4e-4/(eps - K/n) too many. */
 int64_t kr_plan_more(int64_t k, int64_t n, kr_dec eps, kr_level level, int64_t n_max);
 
 #endif

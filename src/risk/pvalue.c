@@ -36,7 +36,7 @@ double kr_p_value(int64_t k, int64_t n, kr_dec eps) {
 }
 
 kr_reject kr_p_decide(double p, double level) {
-    if (!(level > 0) || !(p >= 0))
+    if (!(level > 0 && level < 1) || !(p >= 0))
         return KR_REJECT_NO;
     if (fabs(p - level) <= KR_NEAR_TIE * level)
         return KR_REJECT_UNDECIDED;
@@ -46,7 +46,7 @@ kr_reject kr_p_decide(double p, double level) {
 kr_reject kr_p_decide_ratio(kr_ratio p, kr_ratio level) {
     if (!kr_ratio_exact(p) || !kr_ratio_exact(level))
         return kr_p_decide(p.value, level.value);
-    if (level.num <= 0 || p.num < 0)
+    if (level.num <= 0 || level.num >= level.den || p.num < 0)
         return KR_REJECT_NO;
     return kr_ratio_cmp(p, level) <= 0 ? KR_REJECT_YES : KR_REJECT_NO;
 }
@@ -98,10 +98,8 @@ static int64_t bisect(int64_t lo, int64_t hi, int64_t n, kr_dec eps, double leve
 
 /* The walk only proposes: the answer is what kr_p_value itself says of K and K + 1. */
 static int64_t largest(int64_t n, kr_dec eps, double level, int64_t top) {
-    if (top < 0 || !(level > 0))
+    if (top < 0 || !(level > 0 && level < 1))
         return -1;
-    if (level >= 1)
-        return bisect(-1, top, n, eps, level);
     double p = kr_dec_double(eps);
     int64_t k = walk(first_guess(n, p, level, top), n, p, level, top);
     if (k >= 0 && decide(k, n, eps, level) != KR_REJECT_YES)

@@ -25,8 +25,8 @@ bool kr_p_guard(int64_t k, int64_t n, kr_dec eps);
  * (0,1). Never NaN. */
 double kr_p_value(int64_t k, int64_t n, kr_dec eps);
 
-/* p <= level, inclusive, with the near-tie rule for a p that was computed. A level of 0 or less
- * rejects nothing, not even p = 0. */
+/* p <= level, inclusive, with the near-tie rule for a p that was computed. A level
+ * outside (0,1) rejects nothing, not even p = 0. */
 kr_reject kr_p_decide(double p, double level);
 
 /* The same on fractions: exact and inclusive when both sides are exact. */

@@ -437,6 +437,7 @@ static void levels_compare_inclusively_and_near_ties_are_undecided(void **state)
     assert_int_equal(kr_p_decide(0.05 * (1 - 1e-9), 0.05), KR_REJECT_YES);
     assert_int_equal(kr_p_decide(0.05 * (1 + 1e-9), 0.05), KR_REJECT_NO);
     assert_int_equal(kr_p_decide(0, 0), KR_REJECT_NO);
+    assert_int_equal(kr_p_decide(0, 1), KR_REJECT_NO);
     assert_int_equal(kr_p_decide((double)NAN, 0.05), KR_REJECT_NO);
     kr_ratio p = kr_ratio_dec(dec("0.01")), fifth = kr_ratio_level(kr_level_make(dec("0.05"), 5));
     assert_int_equal(kr_p_decide_ratio(p, fifth), KR_REJECT_YES); /* exact tie */

@@ -297,6 +297,17 @@ static void more_requests_at_the_same_rate(void **state) {
     assert_int_equal(kr_plan_more(0, 10, eps, d, 1000000), 49);
     assert_int_equal(kr_plan_more(55, 1200, eps, d, 1300), -1);
     assert_int_equal(kr_plan_more(5, 0, eps, d, 1300), -1);
+    /* every size before the answer fails */
+    for (int64_t k = 0; k < 60; k += 3) {
+        more = kr_plan_more(k, 1200, eps, d, 60000);
+        for (int64_t n = 1200; n < 1200 + more; n++)
+            assert_true((k * n + 1199) / 1200 > kr_kmax(n, eps, d));
+    }
+    double t0 = seconds();
+    more = kr_plan_more(49700, 1000000, eps, d, KR_BINOM_N_MAX);
+    printf("note: 49700 of a million at 5 %%: %d more would do, found in %.0f ms\n", (int)more,
+           (seconds() - t0) * 1e3);
+    assert_true(more > 0);
 }
 
 int main(void) {

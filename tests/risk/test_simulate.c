@@ -179,7 +179,7 @@ static void certified_choices_hold_and_empirical_ones_break(void **state) {
     kr_sim_setup p = setup_of(w, 1200, 2026);
     kr_sim *s = NULL;
     kr_sim_tally *t = NULL;
-    int draws = sim_draws() / 4;
+    int draws = sim_draws();
     assert_int_equal(kr_sim_new(&p, &s, NULL), KR_OK);
     assert_true(fabs(kr_sim_risk(s, 6) - 61.0 / 1200) < 1e-12);
     assert_int_equal(kr_sim_tally_new(s, &t, NULL), KR_OK);
@@ -187,7 +187,7 @@ static void certified_choices_hold_and_empirical_ones_break(void **state) {
     assert_int_equal(t->draws, draws);
     for (size_t c = 0; c < METHODS; c++) {
         assert_true(share(t->certified[c].broken, draws) <= sim_allowance(0.05, draws));
-        assert_true(share(t->empirical[c].broken, draws) > 0.35);
+        assert_true(draws < 1000 || share(t->empirical[c].broken, draws) > 0.35);
     }
     printf(
         "note: one method, contract broken: certified %.4f, empirical %.4f; mean retention %.3f, "
