@@ -215,7 +215,7 @@ static void requests_screen(kr_layout *l, kr_rect body, const kr_layout_need *n)
 static void points_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
     l->pane[KR_PANE_LINE] = top(&body, 1);
     if (n->points > 0)
-        l->pane[KR_PANE_STATEMENT] = bottom(&body, 2 + statement_rows(n, body.w - 4));
+        l->pane[KR_PANE_STATEMENT] = bottom(&body, 3 + statement_rows(n, body.w - 4));
     l->pane[KR_PANE_POINTS] = body;
 }
 

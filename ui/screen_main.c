@@ -69,7 +69,7 @@ void kr_draw_line(kr_view *v, kr_rect r) {
             kr_view_cursor(v, r, x + 1, 0);
         x += 1 + kr_canvas_str(v->c, r, x + 1, 0, focused ? KR_ROLE_FOCUS : KR_ROLE_VALUE, text);
         kr_canvas_str(v->c, r, x, 0, KR_ROLE_KEY, focused ? "◂" : " ");
-        x += r.w >= 76 ? 3 : 1;
+        x += r.w >= 76 ? 3 : 2;
     }
     char most[64];
     long long k = kr_analysis_max_events(a->an), n = kr_analysis_n(a->an);
@@ -112,6 +112,12 @@ static void empirical_words(const kr_app *a, char *out, size_t cap) {
     char level[32];
     kr_level_label(a, a->method, line_of(a)->empirical, level);
     snprintf(out, cap, "empirical %s, no guarantee", line_of(a)->empirical < 0 ? "full KV" : level);
+}
+
+static void empirical_short(const kr_app *a, char *out, size_t cap) {
+    char level[32];
+    kr_level_label(a, a->method, line_of(a)->empirical, level);
+    snprintf(out, cap, "emp %s, no guarantee", level);
 }
 
 /* "stops at 60 %: 24 events, at most 20 pass". */
@@ -202,13 +208,16 @@ void kr_draw_statement(kr_view *v, kr_rect r) {
     bool alone = l->pane[KR_PANE_VERDICT].w == 0;
     const char *text = kr_buf_text(&a->f.statement);
     if (a->screen == KR_SCREEN_POINTS) {
-        kr_rect in = kr_view_pane(v, r, "statement of the point", NULL);
-        if (a->n_saved > 0)
-            kr_canvas_wrap(v->c, in, KR_ROLE_TEXT, a->saved[a->points.at].statement);
+        const kr_saved_point *p = &a->saved[a->points.at];
+        kr_rect in = kr_view_pane(v, r, "the point", kr_state_name(p->state));
+        int used = kr_canvas_wrap(v->c, in, KR_ROLE_TEXT, p->statement);
+        kr_canvas_text(v->c, in, 0, used, KR_ROLE_DIM, "note: %s", p->note[0] != '\0' ? p->note : "none; e writes one");
         return;
     }
     kr_headline(a, head, sizeof head, &role);
     empirical_words(a, emp, sizeof emp);
+    if (kr_text_width(head) + kr_text_width(emp) + 9 > (l->box.w > 0 ? l->box.w : r.w))
+        empirical_short(a, emp, sizeof emp);
     kr_rect in = kr_view_pane(v, r, alone ? head : "statement", alone ? emp : NULL);
     if (alone && l->step > KR_STEP_SMALL) {
         int y = l->box.w > 0 ? in.y - 1 : r.y, x = (l->box.w > 0 ? l->box.x : r.x) + 3;
@@ -312,7 +321,7 @@ static void methods_header(kr_view *v, kr_rect in, const method_columns *c) {
     for (size_t i = 0; i < sizeof right / sizeof *right; i++)
         x = head(v, in, x, right[i].w, KR_RIGHT, right[i].s);
     x = head(v, in, x + 2, c->stop - 2, KR_LEFT, "stopped at");
-    head(v, in, x, c->bar, KR_LEFT, "share kept");
+    head(v, in, x + 1, c->bar, KR_LEFT, "share kept");
 }
 
 static int number(kr_view *v, kr_rect in, int x, int y, int w, kr_role role, const char *fmt, double value) {
@@ -351,7 +360,7 @@ static void method_row(kr_view *v, kr_rect in, int y, size_t m, const method_col
     stopped_text(a, m, s);
     kr_canvas_field(v->c, in, x + 2, y, c->stop - 2, KR_LEFT, KR_ROLE_DIM, s);
     if (c->bar > 2)
-        kr_bar(v->c, in, x + c->stop, y, c->bar - 1, kr_share_kept(a->calib, m, l->certified), role);
+        kr_bar(v->c, in, x + c->stop + 1, y, c->bar - 2, kr_share_kept(a->calib, m, l->certified), role);
 }
 
 /* On the lower edge of the frame, so that it is never scrolled away. */

@@ -97,7 +97,7 @@ static void map_header(kr_view *v, const grid *g) {
 }
 
 static void map_legend(kr_view *v, const grid *g, int y) {
-    static const char *const share[] = {">90", ">80", ">70", ">60", ">50", ">40", ">30", ">20", ">10", "≤10"};
+    static const char *const share[] = {">90", ">80", ">70", ">60", ">50", ">40", ">30", ">20", ">10", "<=10"};
     static const char *const gap[] = {"0", "<5", "<10", "<15", "<20", "<25", "<30", "<35", "<40", "more"};
     const kr_app *a = v->a;
     if (y >= g->in.h || g->in.w < 70)

@@ -64,7 +64,7 @@ static void levels_header(kr_view *v, kr_rect in, const level_columns *c) {
                  {c->p, "p"}, {c->missing, "missing"}, {c->test_k, "test k"}, {c->test_rate, "test"}};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         x = put_right(v, in, x, 0, heads[i].w, KR_ROLE_DIM, heads[i].s);
-    kr_canvas_field(v->c, in, x + 2, 0, c->word - 2, KR_LEFT, KR_ROLE_DIM, "walk");
+    kr_canvas_field(v->c, in, x + (c->word < 11 ? 1 : 2), 0, c->word - 2, KR_LEFT, KR_ROLE_DIM, "walk");
     if (c->bar > 0)
         kr_canvas_field(v->c, in, x + c->word, 0, c->bar, KR_LEFT, KR_ROLE_DIM, "rate ╎ risk");
 }
@@ -113,10 +113,10 @@ static void level_row(kr_view *v, kr_rect in, int y, int i, const level_columns 
     kr_canvas_field(v->c, in, 0, y, 2, KR_LEFT, KR_ROLE_KEY, i == a->level ? "▸" : "");
     put_right(v, in, 2, y, c->keep, untested ? KR_ROLE_DIM : KR_ROLE_VALUE, label);
     level_numbers(v, in, y, i, c, untested ? KR_ROLE_DIM : KR_ROLE_TEXT);
-    int x = 2 + c->keep + c->smaller + c->k + c->rate + c->upper + c->p + c->missing + c->test_k + c->test_rate + 2;
+    int x = 2 + c->keep + c->smaller + c->k + c->rate + c->upper + c->p + c->missing + c->test_k + c->test_rate + (c->word < 11 ? 1 : 2);
     snprintf(word, sizeof word, "%s", k->verdict == KR_VERDICT_PASS ? "pass" : k->verdict == KR_VERDICT_STOP ? "STOP" : "not run");
     kr_canvas_str(v->c, in, x, y, k->verdict == KR_VERDICT_PASS ? KR_ROLE_CERT : untested ? KR_ROLE_DIM : KR_ROLE_FALL, word);
-    x += untested ? 7 : 5;
+    x += untested ? 8 : 5;
     if (i == l->certified)
         kr_canvas_put(v->c, in, x, y, KR_ROLE_CERT, 'C');
     if (i == l->empirical)
@@ -141,10 +141,12 @@ void kr_draw_levels(kr_view *v, kr_rect r) {
     level_columns c = fit_levels(&a->f, in.w, p->has_threshold || !p->has_retention);
     levels_header(v, in, &c);
     kr_rect list = {in.x, in.y + 1, in.w, in.h - 1};
+    int pitch = a->f.n_levels > 0 && list.h >= 2 * (int)a->f.n_levels ? 2 : 1;
     int top = kr_list_top((int)a->f.n_levels, list.h, a->level, a->level - list.h / 2);
-    for (int y = 0; y < list.h && top + y < (int)a->f.n_levels; y++) {
-        level_row(v, list, y, top + y, &c);
-        if (top + y != a->level)
+    for (int i = top; i < (int)a->f.n_levels && (i - top) * pitch < list.h; i++) {
+        int y = (i - top) * pitch;
+        level_row(v, list, y, i, &c);
+        if (i != a->level)
             continue;
         kr_canvas_pick(v->c, (kr_rect){list.x, list.y + y, list.w, 1});
         if (a->screen == KR_SCREEN_POLICY)

@@ -128,7 +128,7 @@ static void draw_tabs(kr_view *v, kr_rect r) {
 }
 
 static void contract_summary(const kr_app *a, char *out, size_t cap) {
-    static const char *const whose[] = {"file contract", "default contract (none in the file)",
+    static const char *const whose[] = {"file contract", "default contract",
                                         "changed contract"};
     kr_contract_source s = kr_analysis_contract_source(a->an);
     size_t n = kr_calib_methods(a->calib), good = kr_analysis_certified_count(a->an);

@@ -127,8 +127,8 @@ static void axes_of_plots_have_round_ticks(void **state) {
     kr_canvas *c = kr_canvas_new(60, 12, KR_LOOK_ASCII);
     assert_int_equal(kr_plot_draw(c, kr_canvas_rect(c), &p, KR_PLOT_BLOCK), 2);
     char *got = kr_canvas_dump(c);
-    assert_non_null(strstr(got, "  100%|"));
-    assert_non_null(strstr(got, "    0%|"));
+    assert_non_null(strstr(got, "  100%+"));
+    assert_non_null(strstr(got, "    0%+"));
     assert_non_null(strstr(got, "80"));
     free(got);
     kr_canvas_free(c);
