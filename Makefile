@@ -3,6 +3,7 @@
 #   make              build ./kvrisk
 #   make run          install what is missing, build, open the screens on the bundled sample
 #   make test         install what is missing, build, run every test
+#   make test-units   the unit tests alone
 #   make check-mem    the unit tests under valgrind
 #   make fuzz         run every fuzz target for FUZZ_SECONDS each (clang)
 #   make bench        speed tables, side by side in one run
@@ -68,17 +69,21 @@ all: kvrisk
 
 # Reads sources and libraries only when asked to build, so that `make run` works on a machine where
 # pkg-config itself must be installed first.
-kvrisk: $(MAIN) $(CLI) $(UI) $(TERM_OBJS) $(LIB)
+$B/kvrisk: $(MAIN) $(CLI) $(UI) $(TERM_OBJS) $(LIB)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(SANFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(term_libs) $(libs)
+
+# The program at the root is the one of the flavour that was asked for last.
+kvrisk: $B/kvrisk FORCE
+	@cmp -s $< $@ || cp $< $@
+FORCE:
 
 $(LIB): $(CORE)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
 $(TERM_OBJS): extra = $(term_cflags)
-$B/src/base/version.o: Makefile
 
-$B/%.o: %.c
+$B/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
 	$(Q)$(CC) $(cflags) $(extra) -MMD -MP -c -o $@ $<
@@ -110,6 +115,9 @@ test: deps
 test-only: kvrisk $(UNITS)
 	@CC="$(CC)" SAN="$(SAN)" tests/run.sh $(UNITS) $(SCRIPTS)
 
+test-units: $(UNITS)
+	@tests/run.sh $(UNITS)
+
 check-mem: $(UNITS)
 	@RUNNER="valgrind -q --leak-check=full --error-exitcode=9" tests/run.sh $(UNITS)
 
@@ -134,5 +142,5 @@ deps:
 clean:
 	rm -rf build kvrisk
 
-.PHONY: all run test test-only check-mem fuzz fuzzers bench benches units install deps clean
+.PHONY: all run test test-only test-units check-mem fuzz fuzzers bench benches units install deps clean
 -include $(wildcard $(patsubst %.o,%.d,$(CORE) $(CLI) $(UI) $(TERM_OBJS) $(MAIN)) $(addsuffix .d,$(UNITS) $(BENCHES)))
