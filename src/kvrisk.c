@@ -20,6 +20,8 @@ static const command commands[] = {
     {"info", kr_cli_info, "what is in a file, and what is odd about it"},
     {"export", kr_cli_export, "write a method's operating point"},
     {"score", kr_cli_score, "run a scorer over JSON Lines"},
+    {"model", kr_cli_model, "what is in a model file, and the memory that running it takes"},
+    {"generate", kr_cli_generate, "greedy continuation of a prompt"},
     {NULL, NULL, NULL},
 };
 

@@ -21,30 +21,56 @@ static float *zeros(size_t a, size_t b) {
     return b != 0 && a > SIZE_MAX / sizeof(float) / b ? NULL : calloc(a * b + 1, sizeof(float));
 }
 
+enum { N_BUFFERS = 12 };
+
+/* Floats in a row of each buffer; where the buffer goes when r is not NULL. */
+static void layout(const kr_geometry *g, kr_run *r, size_t cols[N_BUFFERS],
+                   float **where[N_BUFFERS]) {
+    size_t d = g->head_dim, q = g->heads * d, kv = g->kv_heads * d, f = pad8(g->ffn);
+    const size_t all[N_BUFFERS] = {g->width, pad8(g->width), g->width, q, kv, kv,
+                                   pad8(q),  f,              f,        d, g->heads, g->heads};
+    memcpy(cols, all, sizeof all);
+    if (r == NULL)
+        return;
+    float **to[N_BUFFERS] = {&r->x,   &r->h,    &r->y,  &r->q,    &r->k,    &r->v,
+                             &r->att, &r->gate, &r->up, &r->turn, &r->peak, &r->mass};
+    memcpy(where, to, sizeof to);
+}
+
+static size_t thread_scratch(const kr_geometry *g) {
+    size_t a = kr_run_linear_scratch(g), b = kr_run_attend_scratch(g);
+    return ((a > b ? a : b) + 15) / 16 * 16;
+}
+
 static bool reserve(kr_run *r) {
     const kr_geometry *g = &r->m->geo;
-    size_t n = r->rows, d = g->head_dim, a = kr_run_linear_scratch(g), b = kr_run_attend_scratch(g);
+    size_t cols[N_BUFFERS];
+    float **where[N_BUFFERS];
+    layout(g, r, cols, where);
     r->ld_width = pad8(g->width);
-    r->ld_att = pad8(g->heads * d);
+    r->ld_att = pad8(g->heads * g->head_dim);
     r->ld_ffn = pad8(g->ffn);
-    r->per_thread = ((a > b ? a : b) + 15) / 16 * 16;
-    struct {
-        float **p;
-        size_t rows, cols;
-    } all[] = {
-        {&r->x, n, g->width},       {&r->h, n, r->ld_width},    {&r->y, n, g->width},
-        {&r->q, n, g->heads * d},   {&r->k, n, g->kv_heads * d}, {&r->v, n, g->kv_heads * d},
-        {&r->att, n, r->ld_att},    {&r->gate, n, r->ld_ffn},   {&r->up, n, r->ld_ffn},
-        {&r->turn, n, d},           {&r->peak, n, g->heads},    {&r->mass, n, g->heads},
-        {&r->scratch, kr_pool_threads(r->pool), r->per_thread},
-    };
+    r->per_thread = thread_scratch(g);
     bool ok = true;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        *all[i].p = zeros(all[i].rows, all[i].cols);
-        ok = ok && *all[i].p != NULL;
-    }
-    r->row = calloc(n, sizeof *r->row);
-    return ok && r->row != NULL;
+    for (size_t i = 0; i < N_BUFFERS; i++)
+        ok = (*where[i] = zeros(r->rows, cols[i])) != NULL && ok;
+    r->scratch = zeros(kr_pool_threads(r->pool), r->per_thread);
+    r->row = calloc(r->rows, sizeof *r->row);
+    return ok && r->scratch != NULL && r->row != NULL;
+}
+
+static size_t rows_of(const kr_run_options *opt) {
+    size_t block = opt->block == 0 ? BLOCK : opt->block, batch = opt->batch == 0 ? 1 : opt->batch;
+    return block > batch ? block : batch;
+}
+
+size_t kr_run_bytes(const kr_geometry *g, const kr_run_options *opt) {
+    size_t cols[N_BUFFERS], sum = 0;
+    layout(g, NULL, cols, NULL);
+    for (size_t i = 0; i < N_BUFFERS; i++)
+        sum += cols[i] * rows_of(opt);
+    sum += thread_scratch(g) * (opt->threads == 0 ? kr_pool_cores() : opt->threads);
+    return sum * sizeof(float);
 }
 
 kr_status kr_run_new(const kr_model *m, const kr_run_options *opt, kr_run **out, kr_error *err) {
@@ -59,7 +85,7 @@ kr_status kr_run_new(const kr_model *m, const kr_run_options *opt, kr_run **out,
     r->kern = opt->kern != NULL ? opt->kern : kr_kern_best();
     r->block = block;
     r->batch = batch;
-    r->rows = block > batch ? block : batch;
+    r->rows = rows_of(opt);
     r->window = opt->window;
     r->progress = opt->progress;
     r->progress_arg = opt->progress_arg;

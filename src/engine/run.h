@@ -68,6 +68,9 @@ kr_status kr_run_new(const kr_model *m, const kr_run_options *opt, kr_run **out,
 void kr_run_free(kr_run *r); /* NULL is allowed */
 
 size_t kr_run_threads(const kr_run *r);
+
+/* Bytes of work buffers that kr_run_new would take; pages never used cost nothing. */
+size_t kr_run_bytes(const kr_geometry *g, const kr_run_options *opt);
 const char *kr_run_kern(const kr_run *r); /* name of the kernels in use */
 
 /* Feeds n >= 1 tokens at positions kv->next onwards and appends them to kv.
