@@ -71,7 +71,7 @@ double kr_evalue_point_ln(int64_t k, int64_t n, kr_dec eps, double q) {
 double kr_evalue_p(double ln_e) { return ln_e > 0 ? exp(-ln_e) : 1; }
 
 int64_t kr_evalue_kmax(int64_t n, kr_dec eps, double delta) {
-    if (!sane(0, n, kr_dec_double(eps)) || !(delta > 0))
+    if (!sane(0, n, kr_dec_double(eps)) || !(delta > 0 && delta < 1))
         return -1;
     int64_t lo = -1, hi = n; /* E falls in K */
     while (lo < hi) {
@@ -82,4 +82,14 @@ int64_t kr_evalue_kmax(int64_t n, kr_dec eps, double delta) {
             hi = mid - 1;
     }
     return lo;
+}
+
+kr_limits kr_evalue_limits(int64_t n, kr_dec eps, kr_level level) {
+    kr_limits l = {.n = n, .eps = eps, .level = level};
+    l.plugin_max = kr_plugin_max(n, eps);
+    l.guard_max = l.plugin_max < 1 ? -1 : l.plugin_max - 1;
+    l.kmax = kr_evalue_kmax(n, eps, kr_level_double(level));
+    if (l.kmax > l.guard_max) /* cannot be for level <= 1/2; stay inside all the same */
+        l.kmax = l.guard_max;
+    return l;
 }

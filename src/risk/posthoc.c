@@ -4,11 +4,24 @@
 
 #include "risk/binomial.h"
 
-kr_level kr_posthoc_level(kr_level delta, size_t candidates, size_t points) {
-    size_t share = points > 0 && points < candidates ? points : candidates;
-    if (share == 0 || delta.den < 1 || (uint64_t)share > (uint64_t)(INT64_MAX / delta.den))
+static kr_level shared(kr_level delta, size_t parts) {
+    if (parts == 0 || delta.den < 1 || (uint64_t)parts > (uint64_t)(INT64_MAX / delta.den))
         return kr_level_make(kr_dec_make(0, 0), 1);
-    return kr_level_make(delta.num, delta.den * (int64_t)share);
+    return kr_level_make(delta.num, delta.den * (int64_t)parts);
+}
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+/* Saturates: a product too large is a level of 0. */
+static size_t times(size_t a, size_t b) { return b != 0 && a > SIZE_MAX / b ? SIZE_MAX : a * b; }
+
+kr_level kr_posthoc_level(kr_level delta, size_t candidates, size_t points) {
+    return shared(delta, points > 0 ? least(points, candidates) : candidates);
+}
+
+kr_level kr_posthoc_level_map(kr_level delta, size_t candidates, size_t tolerances, size_t risks) {
+    size_t staircase = times(candidates, least(tolerances, risks));
+    return shared(delta, least(times(tolerances, risks), staircase));
 }
 
 typedef struct {

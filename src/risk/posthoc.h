@@ -17,6 +17,11 @@
  * several methods, delta is the share of one. candidates 0: level 0. */
 kr_level kr_posthoc_level(kr_level delta, size_t candidates, size_t points);
 
+/* The level of a cell when both may be picked later, from `tolerances` x `risks` declared grid
+ * points: delta / min(tolerances x risks, candidates x min(tolerances, risks)). Level 0 where one
+ * of them is 0. Beyond about nine such groups a band (band.h) at delta/candidates is cheaper. */
+kr_level kr_posthoc_level_map(kr_level delta, size_t candidates, size_t tolerances, size_t risks);
+
 /* Number of degraded requests of candidate j at grid point t, or KR_COUNT_NONE. */
 typedef int64_t (*kr_posthoc_count_fn)(void *ctx, size_t t, size_t j);
 

@@ -418,6 +418,51 @@ static void test_and_upper_limit_say_the_same(void **state) {
     gsl_rng_free(r);
 }
 
+/* Exact validity at every extreme of unequal risks: some requests always fail, some never, the
+ * others share what is left of a mean of exactly eps. */
+static void no_spread_of_risk_over_requests_beats_the_level(void **state) {
+    (void)state;
+    static const char *const targets[] = {"0.05", "0.1", "0.25", "0.5", "0.9"};
+    static const char *const levels[] = {"0.01", "0.05", "0.2", "0.5"};
+    double worst = 0;
+    for (int e = 0; e < 5; e++)
+        for (int l = 0; l < 4; l++)
+            for (int64_t n = 1; n <= 90; n += 1 + n / 30) {
+                kr_dec eps = dec(targets[e]);
+                double d = kr_level_double(level(levels[l])), mean = kr_dec_double(eps);
+                int64_t kmax = kr_kmax(n, eps, level(levels[l]));
+                for (int64_t always = 0; always <= n && kmax >= always; always++)
+                    for (int64_t never = 0; always + never < n; never++) {
+                        double rest = (double)(n - always - never);
+                        double r = ((double)n * mean - (double)always) / rest;
+                        if (r < 0 || r > 1)
+                            continue;
+                        double p = kr_binom_tails(kmax - always, n - always - never, r).p;
+                        worst = fmax(worst, p / d);
+                        assert_true(p <= d * (1 + 1e-12));
+                    }
+            }
+    printf(
+        "note: unequal risks with mean at the target, n <= 90: certified with at most %.4f of the "
+        "level, exactly\n",
+        worst);
+}
+
+/* The interval misses the true risk with at most its level, exactly, on a grid of risks. */
+static void limits_cover(void **state) {
+    (void)state;
+    for (int64_t n = 1; n <= 40; n += 3)
+        for (int i = 1; i < 100; i++) {
+            double p = i / 100.0, above = 0, below = 0;
+            for (int64_t k = 0; k <= n; k++) {
+                double mass = exp(kr_binom_ln_mass(k, n, p));
+                below += kr_binom_upper(k, n, 0.05) < p ? mass : 0;
+                above += kr_binom_lower(k, n, 0.05) > p ? mass : 0;
+            }
+            assert_true(below <= 0.05 + 1e-12 && above <= 0.05 + 1e-12);
+        }
+}
+
 static void plug_in_and_guard_are_exact_where_doubles_are_not(void **state) {
     (void)state;
     assert_int_equal(kr_plugin_max(100, dec("0.29")), 29); /* 100 * 0.29 < 29 in double */
@@ -594,6 +639,8 @@ int main(void) {
         cmocka_unit_test(kmax_is_where_the_p_value_rule_changes),
         cmocka_unit_test(verdicts_do_not_depend_on_the_compiler),
         cmocka_unit_test(test_and_upper_limit_say_the_same),
+        cmocka_unit_test(no_spread_of_risk_over_requests_beats_the_level),
+        cmocka_unit_test(limits_cover),
         cmocka_unit_test(plug_in_and_guard_are_exact_where_doubles_are_not),
         cmocka_unit_test(levels_compare_inclusively_and_near_ties_are_undecided),
         cmocka_unit_test(a_tie_stops_the_walk_as_undecided),

@@ -294,6 +294,34 @@ static void best_of_many_agrees_with_golden_values(void **state) {
     assert_int_equal(count, 8);
 }
 
+/* Measured prices hold against the file they come from, and uncorrelated ones against their closed
+ * form (four standard errors). */
+static void measured_prices_agree_with_the_simulation(void **state) {
+    (void)state;
+    int count = 0;
+    double least, most;
+    const cJSON *row;
+    cJSON_ArrayForEach (row, golden_get(golden_get(golden, "simulation_best_of_M"), "rows")) {
+        if (strncmp(golden_str(row, "scenario"), "least favourable", 16) != 0)
+            continue;
+        int64_t m = golden_int(row, "M");
+        double v = golden_num(row, "p_selected_violates_uncorrected");
+        double rho = golden_num(row, "latent_rho");
+        assert_true(kr_family_price(m, &least, &most));
+        assert_true(least <= v && v <= most);
+        if (rho == 0)
+            assert_true(fabs(v - kr_family_naive_error(0.04505743472189248, m)) < 0.014);
+        if (m > 1)
+            assert_true(rho > 0 || v == most);
+        assert_true(golden_num(row, "p_selected_violates_delta_over_M") <= 0.05 + 0.014);
+        count++;
+    }
+    printf("note: simulation_best_of_M (least favourable): %d entries\n", count);
+    assert_int_equal(count, 24);
+    assert_true(kr_family_price(5, &least, &most) && most == 0.2432);
+    assert_false(kr_family_price(13, &least, &most));
+}
+
 /* Published counts at four methods: DefensiveKV's 44 passes alone but not in the family of four. */
 static void the_published_family_loses_one_certificate(void **state) {
     (void)state;
@@ -371,6 +399,7 @@ int main(void) {
         cmocka_unit_test(chains_equal_the_closed_test),
         cmocka_unit_test(a_family_of_counts_equals_the_graph_of_its_p_values),
         cmocka_unit_test(best_of_many_agrees_with_golden_values),
+        cmocka_unit_test(measured_prices_agree_with_the_simulation),
         cmocka_unit_test(the_published_family_loses_one_certificate),
         cmocka_unit_test(a_share_of_zero_rejects_nothing),
         cmocka_unit_test(impossible_graphs_are_refused),

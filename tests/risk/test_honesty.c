@@ -134,6 +134,34 @@ static void a_tolerance_picked_from_the_table_keeps_the_budget(void **state) {
     gsl_rng_free(r);
 }
 
+/* Cell (t, e) of a 3 x 3 map of tolerances and risk targets has its own first null, candidate 3t+e,
+ * with a risk just above target e at tolerance t. */
+static void a_cell_picked_from_the_map_keeps_the_budget(void **state) {
+    (void)state;
+    static const kr_dec targets[3] = {{3, 2}, {5, 2}, {1, 1}};
+    gsl_rng *r = sim_rng(75);
+    int draws = sim_draws();
+    kr_level level = kr_posthoc_level_map(DELTA, 9, 3, 3);
+    int64_t fair[3], full[3], wrong = 0, naive = 0;
+    assert_int_equal(level.den, 9);
+    for (int e = 0; e < 3; e++) {
+        fair[e] = kr_kmax(1200, targets[e], level);
+        full[e] = kr_kmax(1200, targets[e], DELTA);
+    }
+    for (int i = 0; i < draws; i++) {
+        bool any = false, any_naive = false;
+        for (int cell = 0; cell < 9; cell++) {
+            int64_t k = sim_count(r, kr_dec_double(targets[cell % 3]) + 1e-7, 1200);
+            any |= k <= fair[cell % 3];
+            any_naive |= k <= full[cell % 3];
+        }
+        wrong += any;
+        naive += any_naive;
+    }
+    report("9 candidates, any cell of a 3 x 3 map", wrong, naive, draws);
+    gsl_rng_free(r);
+}
+
 static void a_risk_target_picked_afterwards_keeps_the_budget(void **state) {
     (void)state;
     gsl_rng *r = sim_rng(74);
@@ -391,6 +419,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_method_keeps_one_budget),
         cmocka_unit_test(a_tolerance_picked_from_the_table_keeps_the_budget),
+        cmocka_unit_test(a_cell_picked_from_the_map_keeps_the_budget),
         cmocka_unit_test(a_risk_target_picked_afterwards_keeps_the_budget),
         cmocka_unit_test(a_confidence_picked_afterwards_is_paid_for),
         cmocka_unit_test(looks_share_the_budget_or_use_e_values),

@@ -147,6 +147,17 @@ static void e_values_have_expectation_one_at_the_boundary(void **state) {
     assert_true(isfinite(kr_evalue_ln(10000000, 10000000, eps)));
 }
 
+static void e_value_limits_walk_like_any_other(void **state) {
+    (void)state;
+    kr_limits l = kr_evalue_limits(1200, dec("0.05"), kr_level_make(dec("0.05"), 1));
+    kr_sequence s;
+    assert_int_equal(l.kmax, 38);
+    kr_sequence_certify(&l, 3, (int64_t[]){20, 38, 39}, NULL, &s, NULL);
+    assert_int_equal(s.certified, 1);
+    assert_int_equal(s.why, KR_STOP_EVENTS);
+    assert_int_equal(kr_evalue_limits(0, dec("0.05"), kr_level_make(dec("0.05"), 1)).kmax, -1);
+}
+
 static void dkw_agrees_with_golden_values(void **state) {
     (void)state;
     int count = 0;
@@ -244,6 +255,10 @@ static void levels_are_shared_over_the_smaller_side(void **state) {
     assert_int_equal(kr_posthoc_level(d, 13, 3).den, 6);
     assert_int_equal(kr_posthoc_level(d, 4, 20).den, 8);
     assert_int_equal(kr_posthoc_level(d, 4, 0).den, 8);
+    assert_int_equal(kr_posthoc_level_map(d, 13, 3, 3).den, 18);
+    assert_int_equal(kr_posthoc_level_map(d, 2, 5, 4).den, 16);
+    assert_true(kr_level_double(kr_posthoc_level_map(d, 13, 0, 3)) == 0);
+    assert_true(kr_level_double(kr_posthoc_level_map(d, SIZE_MAX, SIZE_MAX, SIZE_MAX)) == 0);
     assert_true(kr_level_double(kr_posthoc_level(d, 0, 5)) == 0);
     assert_true(kr_level_double(kr_posthoc_level(d, SIZE_MAX, SIZE_MAX)) == 0);
 }
@@ -254,6 +269,7 @@ int main(void) {
         cmocka_unit_test(risk_table_agrees_with_golden_values),
         cmocka_unit_test(e_values_agree_with_golden_values),
         cmocka_unit_test(e_values_have_expectation_one_at_the_boundary),
+        cmocka_unit_test(e_value_limits_walk_like_any_other),
         cmocka_unit_test(dkw_agrees_with_golden_values),
         cmocka_unit_test(berk_jones_agrees_with_golden_values),
         cmocka_unit_test(prices_of_all_rules_agree_with_golden_values),
