@@ -187,6 +187,14 @@ double kr_calib_mean_drop(const kr_calib *c, size_t policy, kr_split s) {
 
 /* --- building the index ---------------------------------------------------------------------- */
 
+static int64_t wide_drop(const kr_row *r, int64_t utility) {
+    return r->full == KR_MISSING || utility == KR_MISSING ? INT64_MAX : r->full - utility;
+}
+
+static int32_t narrow_drop(const kr_row *r, int32_t utility) {
+    return r->full == KR_MISSING || utility == INT32_MIN ? INT32_MAX : (int32_t)(r->full - utility);
+}
+
 /* Copies the drops of one policy and split, in row order, to d[n] (int32 or int64). */
 static void gather(const kr_calib *c, size_t policy, kr_split s, void *d) {
     size_t k = 0;
@@ -197,15 +205,10 @@ static void gather(const kr_calib *c, size_t policy, kr_split s, void *d) {
             const kr_row *r = &block->row[i];
             if (r->split != (uint8_t)s)
                 continue;
-            size_t at = policy * KR_BLOCK + i;
-            if (c->wide) {
-                bool missing = r->full == KR_MISSING || block->u.wide[at] == KR_MISSING;
-                ((int64_t *)d)[k++] = missing ? INT64_MAX : r->full - block->u.wide[at];
-            } else {
-                bool missing = r->full == KR_MISSING || block->u.narrow[at] == INT32_MIN;
-                ((int32_t *)d)[k++] =
-                    missing ? INT32_MAX : (int32_t)(r->full - block->u.narrow[at]);
-            }
+            if (c->wide)
+                ((int64_t *)d)[k++] = wide_drop(r, block->u.wide[policy * KR_BLOCK + i]);
+            else
+                ((int32_t *)d)[k++] = narrow_drop(r, block->u.narrow[policy * KR_BLOCK + i]);
         }
     }
 }
@@ -320,16 +323,21 @@ static run task_run(const kr_task_drops *t, size_t task) {
     return (run){t->d, t->start[task], t->start[task + 1] - t->start[task], t->wide};
 }
 
+/* Row by row within each block, so that memory is read in order. */
 static void scatter(const kr_calib *c, size_t policy, kr_split s, size_t *at, void *d) {
-    for (size_t i = 0; i < c->rows; i++) {
-        const kr_row *r = kr_calib_row_at(c, i);
-        if (r->split != (uint8_t)s)
-            continue;
-        int64_t drop = kr_calib_row_drop(c, i, policy);
-        if (c->wide)
-            ((int64_t *)d)[at[r->task]++] = drop;
-        else
-            ((int32_t *)d)[at[r->task]++] = drop == INT64_MAX ? INT32_MAX : (int32_t)drop;
+    for (size_t b = 0; b < c->n_blocks; b++) {
+        const kr_block *block = c->block[b];
+        size_t n = c->rows - b * KR_BLOCK < KR_BLOCK ? c->rows - b * KR_BLOCK : KR_BLOCK;
+        for (size_t i = 0; i < n; i++) {
+            const kr_row *r = &block->row[i];
+            if (r->split != (uint8_t)s)
+                continue;
+            if (c->wide)
+                ((int64_t *)d)[at[r->task]++] = wide_drop(r, block->u.wide[policy * KR_BLOCK + i]);
+            else
+                ((int32_t *)d)[at[r->task]++] =
+                    narrow_drop(r, block->u.narrow[policy * KR_BLOCK + i]);
+        }
     }
 }
 

@@ -8,7 +8,8 @@
 
 #define LIMITS_CACHE 4096 /* power of two */
 #define BOUND_CACHE 4096  /* power of two */
-#define TASK_CACHE 6      /* policies whose drops by task are kept */
+#define TASK_CACHE 64     /* policies whose drops by task are kept, within TASK_BYTES */
+#define TASK_BYTES ((int64_t)96 << 20)
 
 typedef struct {
     bool used;
@@ -45,6 +46,7 @@ struct kr_analysis {
     cached_limits *limits_cache;
     cached_bound *bound_cache;
     cached_tasks tasks[TASK_CACHE];
+    size_t task_slots; /* of them in use: fewer for large sets */
     unsigned long clock;
 };
 
@@ -131,6 +133,8 @@ kr_status kr_analysis_new(const kr_calib *c, kr_analysis_options options, kr_ana
     a->options = options;
     a->n = kr_calib_n(c, options.split);
     a->missing = kr_calib_any_missing(c, options.split);
+    int64_t slots = TASK_BYTES / (a->n * (int64_t)sizeof(int64_t));
+    a->task_slots = slots < 4 ? 4 : slots > TASK_CACHE ? TASK_CACHE : (size_t)slots;
     a->share = kr_calib_meta_of(c)->contract_family ? (int64_t)kr_calib_methods(c) : 1;
     a->refused = kr_calib_cluster_repeats(c, options.split) > 0 && !options.assume_independent;
     a->home = home_contract(c, &a->home_source);
@@ -406,7 +410,7 @@ void kr_level_text(const kr_calib *c, size_t method, int index, kr_buf *out) {
 
 static kr_task_drops *drops_of(kr_analysis *a, size_t policy) {
     cached_tasks *oldest = &a->tasks[0];
-    for (size_t i = 0; i < TASK_CACHE; i++) {
+    for (size_t i = 0; i < a->task_slots; i++) {
         cached_tasks *t = &a->tasks[i];
         if (t->drops != NULL && t->policy == policy) {
             t->last = ++a->clock;
