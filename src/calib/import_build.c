@@ -171,9 +171,11 @@ static void list_sources(maker *m) {
         bool known = r->sha256[0] == '\0';
         for (size_t k = 0; k < m->n_source && !known; k++)
             known = strcmp(m->source[k].path, r->path) == 0;
+        const char *role = i == im->second ? "full2" : r->full ? "full" : r->method;
         if (!known)
-            m->source[m->n_source++] = (kr_source){
-                r->path, r->sha256, i == im->second ? "full2" : r->full ? "full" : r->method};
+            m->source[m->n_source++] = (kr_source){r->path, r->sha256, role};
+        for (size_t k = 0; k < r->n_parts && !known; k++)
+            m->source[m->n_source++] = (kr_source){r->parts[k], r->part_sha256[k], role};
     }
 }
 
@@ -299,7 +301,10 @@ kr_status kr_import_build(kr_import *im, kr_calib **out, kr_error *err) {
     m.task = calloc(im->n_tasks + 1, sizeof *m.task);
     m.names = calloc(im->n_tasks + 1, sizeof *m.names);
     m.policy = calloc(im->n_policies + 1, sizeof *m.policy);
-    m.source = calloc(im->n_runs + 1, sizeof *m.source);
+    size_t files = im->n_runs + 1;
+    for (size_t i = 0; i < im->n_runs; i++)
+        files += im->runs[i].n_parts;
+    m.source = calloc(files, sizeof *m.source);
     kr_status st = KR_OK;
     if (m.task == NULL || m.names == NULL || m.policy == NULL || m.source == NULL)
         st = kr_fail(err, KR_ENOMEM, "out of memory");

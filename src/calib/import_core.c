@@ -9,7 +9,8 @@
 enum { MAX_RUNS = 100000, MAX_NOTES = 2000, MAX_TASKS = 4096 };
 
 static const kr_importer *const importers[] = {
-    &kr_importer_kvpress,
+    &kr_importer_kvpress,         &kr_importer_longbench,
+    &kr_importer_kvcache_factory, &kr_importer_snapkv,    &kr_importer_adakv,
 };
 enum { N_IMPORTERS = sizeof importers / sizeof *importers };
 
@@ -271,7 +272,8 @@ kr_status kr_run_row(kr_import *im, kr_run *run, const kr_row_in *in, kr_error *
     kr_key_add_answers(&answers, in->answers);
     kr_key_add(&prediction, in->prediction, in->prediction_len);
     kr_irow *r = &im->rows[im->n_rows++];
-    *r = (kr_irow){.key = in->key, .answers = answers.a, .prediction = prediction.a};
+    *r = (kr_irow){.key = in->key, .answers = answers.a, .prediction = prediction.a,
+                   .prompt = in->prompt};
     if (in->id != NULL) {
         kr_key_add(&id, im->tasks[task], strlen(im->tasks[task]));
         kr_key_add(&id, in->id, in->id_len);
@@ -424,6 +426,8 @@ kr_status kr_import_read(kr_import *im, kr_error *err) {
     }
     if (st == KR_OK && im->second != KR_NONE)
         st = read_second(im, err);
+    if (st == KR_OK && im->importer->finish != NULL)
+        im->importer->finish(im);
     drop_rows(im);
     return st;
 }

@@ -40,7 +40,7 @@ bool kr_key_equal(kr_key a, kr_key b);
 typedef struct {
     kr_key key;
     uint64_t id_key;     /* of task and native id; 0: the row has no id */
-    uint64_t answers, prediction;
+    uint64_t answers, prediction, prompt; /* hashes; prompt 0: unknown */
     int64_t utility;     /* nano-units, or KR_MISSING */
     uint32_t task, line;
     uint32_t id;         /* offset + 1 in the import's text of ids; 0: none */
@@ -57,6 +57,8 @@ typedef struct {
 typedef struct kr_run {
     /* set by discover; strings live in the import's arena */
     const char *path;    /* file with the predictions */
+    const char **parts;  /* [n_parts] further files of the same run, in order; path is the first */
+    size_t n_parts;
     const char *name;    /* for people: the run's directory or file */
     const char *dataset, *subset, *model, *press; /* NULL: unknown. press: as the source spells it */
     const char *method;  /* canonical; NULL for full KV */
@@ -77,8 +79,9 @@ typedef struct kr_run {
     /* set while reading */
     size_t group, policy;
     char sha256[KR_SHA256_HEX];
+    char (*part_sha256)[KR_SHA256_HEX]; /* [n_parts] in the import's arena */
     uint64_t bytes;
-    size_t rows, matched, lacking, surplus, repeated, unscored, native_differs, native_seen;
+    size_t rows, matched, lacking, surplus, repeated, unscored, native_differs, native_seen, prompts_differ;
     const char *unscored_why;
     const char *joined_by; /* "id", "key", "position" */
     bool order_differs;
@@ -140,9 +143,12 @@ struct kr_importer {
     int (*probe)(const kr_tree *t, const char **why);
     kr_status (*discover)(kr_import *im, kr_error *err);
     kr_status (*read)(kr_import *im, kr_run *run, kr_error *err);
+    void (*finish)(kr_import *im); /* after all runs were read; may be NULL */
 };
 
-extern const kr_importer kr_importer_kvpress;
+extern const kr_importer kr_importer_kvpress, kr_importer_longbench, kr_importer_ruler,
+    kr_importer_lm_eval, kr_importer_kvcache_factory, kr_importer_snapkv, kr_importer_adakv,
+    kr_importer_generic;
 
 /* A run to fill in; NULL when out of memory (err is set). Pointers to runs are not kept. */
 kr_run *kr_import_run_new(kr_import *im, const char *path, const char *name, kr_error *err);
@@ -167,6 +173,7 @@ typedef struct {
     const char *prediction;
     size_t prediction_len;
     const kr_lit *answers, *classes; /* NULL: none */
+    uint64_t prompt;   /* hash of what the model was asked, 0 unknown */
     bool has_retained, has_native, native_only;
     double retained, native; /* share kept as measured; score as the source gives it, 0..1 */
     int32_t tokens;          /* prompt tokens; 0 unknown */
@@ -178,6 +185,31 @@ kr_status kr_run_row(kr_import *im, kr_run *run, const kr_row_in *in, kr_error *
 
 /* Opens `run->path` for a reader; kr_run_close records hash and size in the run. */
 kr_status kr_run_close(kr_run *run, kr_source_file *f, kr_error *err);
+
+/* Rows of a file of JSON: one object per line, one array of objects, or one object. `each` is called
+ * with every object, in order, and its line; what it returns other than KR_OK ends the reading. A
+ * broken last line (a killed run) is left out with a warning, any other is an error unless --lenient.
+ * Goes through all parts of the run and records hashes and sizes. */
+typedef kr_status kr_json_row(kr_import *im, kr_run *run, const kr_lit *row, const char *text,
+                              size_t line, kr_error *err);
+kr_status kr_import_json(kr_import *im, kr_run *run, kr_json_row *each, kr_error *err);
+
+/* First object of such a file, in the arena; NULL when there is none or it cannot be read. */
+const kr_lit *kr_json_first(const char *path, kr_arena *arena);
+
+/* A row of LongBench's own code and its descendants: pred, answers, all_classes, length, maybe _id.
+ * `task` is the data set's name. */
+kr_status kr_longbench_row(kr_import *im, kr_run *run, const char *task, const kr_lit *row,
+                           size_t line, kr_error *err);
+
+/* A value as a list: lists are themselves, null is no list (NULL), anything else is its one item. */
+const kr_lit *kr_lit_as_list(kr_arena *a, const kr_lit *v);
+
+bool kr_starts(const char *s, const char *prefix);
+bool kr_ends(const char *s, const char *suffix);
+/* Whether the parts of a name between `_`, `-`, `.`, `/` and blanks include "full", "fullkv",
+ * "full_kv", "no_press" or "baseline", in any case. */
+bool kr_names_full(const char *name);
 
 /* Index of a task, added when new; KR_NONE with err set on failure. */
 size_t kr_import_task(kr_import *im, const char *name, size_t len, kr_error *err);

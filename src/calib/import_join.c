@@ -198,6 +198,7 @@ static void pair(joint *j, size_t at, const kr_irow *row) {
     j->run->matched++;
     if (!j->run->full)
         q->matched++;
+    j->run->prompts_differ += q->row.prompt != 0 && row->prompt != 0 && q->row.prompt != row->prompt;
     if (q->row.answers != row->answers && j->other_answers++ == 0)
         j->other_line = row->line;
 }
@@ -272,6 +273,11 @@ static void report(joint *j) {
     if (r->order_differs)
         kr_import_say(im, KR_NOTE_INFO, "%s: rows in another order than the full-KV run, joined by %s.",
                       r->name, r->joined_by);
+    if (r->prompts_differ > 0)
+        kr_import_say(im, KR_NOTE_WARNING,
+                      "%s: %zu prompts differ from those of the full-KV run (another chat template, "
+                      "or other examples): the drop is not only the cache's.",
+                      r->name, r->prompts_differ);
     if (j->ambiguous > 0)
         kr_import_say(im, KR_NOTE_WARNING,
                       "%s: %zu rows with the same content as another were joined in order of "

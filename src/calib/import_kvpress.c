@@ -532,5 +532,5 @@ static kr_status read_run(kr_import *im, kr_run *r, kr_error *err) {
 
 const kr_importer kr_importer_kvpress = {
     "kvpress", "NVIDIA kvpress: one directory per run with predictions.csv, or NAME.csv",
-    probe, discover, read_run,
+    probe, discover, read_run, NULL,
 };

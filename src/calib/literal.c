@@ -506,8 +506,8 @@ static kr_status value(reader *r, int depth, kr_lit **out) {
     return scalar(r, depth, out);
 }
 
-kr_status kr_lit_parse(kr_lit_dialect dialect, const char *s, size_t len, kr_arena *arena,
-                       kr_lit **out, kr_lit_notes *notes, kr_error *err) {
+kr_status kr_lit_parse_first(kr_lit_dialect dialect, const char *s, size_t len, kr_arena *arena,
+                             kr_lit **out, size_t *used, kr_lit_notes *notes, kr_error *err) {
     kr_lit_notes ignored = {0};
     reader r = {.dialect = dialect, .s = s, .len = len, .arena = arena, .err = err};
     r.notes = notes != NULL ? notes : &ignored;
@@ -515,9 +515,22 @@ kr_status kr_lit_parse(kr_lit_dialect dialect, const char *s, size_t len, kr_are
     kr_status st = value(&r, 0, &v);
     if (st != KR_OK)
         return st;
-    blanks(&r);
-    if (r.pos < r.len)
-        return bad(&r, r.pos, "text after the end of the value");
+    *out = v;
+    *used = r.pos;
+    return KR_OK;
+}
+
+kr_status kr_lit_parse(kr_lit_dialect dialect, const char *s, size_t len, kr_arena *arena,
+                       kr_lit **out, kr_lit_notes *notes, kr_error *err) {
+    kr_lit *v = NULL;
+    size_t used = 0;
+    kr_status st = kr_lit_parse_first(dialect, s, len, arena, &v, &used, notes, err);
+    if (st != KR_OK)
+        return st;
+    while (used < len && is_space(s[used]))
+        used++;
+    if (used < len)
+        return kr_fail(err, KR_EFORMAT, "byte %zu: text after the end of the value", used + 1);
     *out = v;
     return KR_OK;
 }

@@ -55,6 +55,10 @@ typedef struct {
 kr_status kr_lit_parse(kr_lit_dialect dialect, const char *s, size_t len, kr_arena *arena,
                        kr_lit **out, kr_lit_notes *notes, kr_error *err);
 
+/* Reads one value at the start of s (after white space) and gives in *used the bytes up to its end. */
+kr_status kr_lit_parse_first(kr_lit_dialect dialect, const char *s, size_t len, kr_arena *arena,
+                             kr_lit **out, size_t *used, kr_lit_notes *notes, kr_error *err);
+
 /* Member of a DICT by exact name, or NULL (also when d is NULL or no DICT). */
 kr_lit *kr_lit_get(const kr_lit *d, const char *name);
 

@@ -73,6 +73,19 @@ static const longbench_task *longbench_find(const char *task) {
     return NULL;
 }
 
+bool kr_longbench_task(const char *name) {
+    return longbench_find(name) != NULL;
+}
+
+bool kr_ruler_task(const char *name) {
+    static const char *const exact[] = {"vt", "cwe", "fwe", "qa_1", "qa_2", "ruler_vt", "ruler_cwe",
+                                        "ruler_fwe", "ruler_qa_squad", "ruler_qa_hotpot"};
+    for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
+        if (strcmp(name, exact[i]) == 0)
+            return true;
+    return starts(name, "niah_");
+}
+
 static kr_rule longbench(kr_family family, const char *task, const char *code_sim) {
     const longbench_task *t = longbench_find(task);
     if (t == NULL)
@@ -147,8 +160,10 @@ kr_rule kr_rule_for(kr_family family, const char *dataset, const char *task, con
     case KR_FAMILY_RAW_RULER:
         return ruler(family, task);
     case KR_FAMILY_LM_EVAL:
+        if (kr_ruler_task(task))
+            return ruler(family, task);
         return starts(task, "longbench_") ? longbench(family, task + 10, code_sim)
-                                          : ruler(family, task);
+                                          : none("is scored by the harness itself");
     case KR_FAMILY_GENERIC:
         break;
     }

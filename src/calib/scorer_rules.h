@@ -2,6 +2,7 @@
 #ifndef KR_CALIB_SCORER_RULES_H
 #define KR_CALIB_SCORER_RULES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "calib/scorer_text.h"
@@ -33,6 +34,10 @@ typedef struct {
 
 /* `code_sim` is "levenshtein" or "difflib". Strings NUL-terminated; dataset may be NULL. */
 kr_rule kr_rule_for(kr_family family, const char *dataset, const char *task, const char *code_sim);
+
+/* Whether a name (perhaps with _e or -e) is a data set of LongBench; of RULER. */
+bool kr_longbench_task(const char *name);
+bool kr_ruler_task(const char *name);
 
 /* The prediction after the rule's preparation. */
 kr_str kr_rule_prepare(kr_prep prep, kr_str prediction);
