@@ -61,7 +61,7 @@ LIB       := $B/libkvrisk.a
 
 UNITS   := $(patsubst %.c,$B/%,$(wildcard tests/*/test_*.c))
 SCRIPTS := $(sort $(wildcard tests/*.sh tests/cli/*.sh tests/tty/*.sh))
-SCRIPTS := $(filter-out tests/run.sh %/lib.sh,$(SCRIPTS))
+SCRIPTS := $(filter-out tests/run.sh tests/deps.sh %/lib.sh,$(SCRIPTS))
 BENCHES := $(patsubst %.c,$B/%,$(wildcard tests/bench/*.c))
 FUZZERS := $(patsubst %.c,$B/%,$(wildcard tests/fuzz/fuzz_*.c))
 
