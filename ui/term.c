@@ -180,6 +180,20 @@ static kr_status start_curses(kr_error *err) {
     return KR_OK;
 }
 
+/* A terminal may send cursor keys in its other mode (just after a resume, or because its description
+ * is not exact); both are understood. */
+static void define_cursor_keys(void) {
+    static const struct {
+        char last;
+        int code;
+    } cursor[] = {{'A', KEY_UP}, {'B', KEY_DOWN}, {'C', KEY_RIGHT}, {'D', KEY_LEFT}, {'H', KEY_HOME}, {'F', KEY_END}};
+    for (size_t i = 0; i < sizeof cursor / sizeof *cursor; i++) {
+        char normal[] = {27, '[', cursor[i].last, 0}, application[] = {27, 'O', cursor[i].last, 0};
+        define_key(normal, cursor[i].code);
+        define_key(application, cursor[i].code);
+    }
+}
+
 static void make_pipe(void) {
     if (pipe(term.wake) != 0) {
         term.wake[0] = term.wake[1] = -1;
@@ -205,6 +219,7 @@ kr_status kr_term_open(kr_color color, bool ascii, const char *log_path, kr_erro
     noecho();
     nonl();
     keypad(stdscr, TRUE);
+    define_cursor_keys();
     nodelay(stdscr, TRUE);
     if (getenv("ESCDELAY") == NULL)
         set_escdelay(25);

@@ -1,0 +1,68 @@
+#!/bin/sh
+# NO_COLOR, LC_ALL=C, other terminal types, none at all.
+. tests/tty/lib.sh
+
+start 80 24 -- "$here/kvrisk" "$sample"
+see "CERTIFIED at 30 %"
+t capture-pane -p -e | grep -q '38;5;33m' || fail "no colour by default"
+
+start 80 24 NO_COLOR=1 -- "$here/kvrisk" "$sample"
+see "CERTIFIED at 30 %"
+keys Down
+see "SNAPKV"
+if t capture-pane -p -e | grep -qE '\[(3[0-7]|38)'; then fail "colours with NO_COLOR"; fi
+see "▸ snapkv" # the selection is a mark as well
+
+start 80 24 NO_COLOR=1 -- "$here/kvrisk" --color always "$sample"
+see "CERTIFIED at 30 %"
+t capture-pane -p -e | grep -q '38;5;33m' || fail "--color always is not stronger than NO_COLOR"
+
+start 80 24 LC_ALL=C -- "$here/kvrisk" "$sample"
+see "KEYDIFF  + CERTIFIED at 30 %"
+see "[LOCKED]"
+screen | LC_ALL=C grep -q '[^ -~]' && fail "not ASCII with LC_ALL=C"
+
+start 80 24 -- "$here/kvrisk" --ascii "$sample"
+see "+- KEYDIFF"
+
+for term in screen xterm vt100; do
+    start 80 24 TERM=$term -- "$here/kvrisk" "$sample"
+    see "CERTIFIED at 30 %"
+    keys Down
+    see "SNAPKV"
+    keys q
+done
+
+# The cursor is where a screen reader should look.
+start 80 24 -- "$here/kvrisk" "$sample"
+see "CERTIFIED at 30 %"
+keys Down Down
+see "ADAKV"
+row=$(t display-message -p '#{cursor_y}')
+[ "$(screen | sed -n "$((row + 1))p" | grep -c '▸ adakv')" = 1 ] || fail "the cursor is not on the selected row"
+keys Tab Right
+see "▸ 5.5 % ◂"
+row=$(t display-message -p '#{cursor_y}')
+[ "$(screen | sed -n "$((row + 1))p" | grep -c '▸ 5.5 % ◂')" = 1 ] || fail "the cursor is not on the field"
+
+refused() { # what: command; one line that names the way without a terminal, status 2
+    sh -c "$2" >"$tmp/out" 2>"$tmp/err" </dev/null
+    rc=$?
+    [ "$rc" = 2 ] || { echo "FAILED: $1: status $rc"; cat "$tmp/err"; exit 1; }
+    [ "$(wc -l <"$tmp/err")" = 1 ] && grep -q "kvrisk certify" "$tmp/err" || { echo "FAILED: $1:"; cat "$tmp/err"; exit 1; }
+    [ -s "$tmp/out" ] && { echo "FAILED: $1 wrote to standard output"; exit 1; }
+    return 0
+}
+refused "no terminal" "./kvrisk $sample"
+for term in dumb nosuchterm; do
+    start 80 24 TERM=$term -- sh -c "'$here/kvrisk $sample 2>$tmp/err; echo status \$?; exec sleep 60'"
+    see "status 2"
+    [ "$(wc -l <"$tmp/err")" = 1 ] && grep -q "kvrisk certify" "$tmp/err" || fail "TERM=$term: $(cat "$tmp/err")"
+done
+
+# Text without a terminal is the same screen.
+./kvrisk --print main --size 80x24 "$sample" >"$tmp/a" || exit 1
+start 80 24 -- "$here/kvrisk" "$sample"
+see "CERTIFIED at 30 %"
+screen | sed 's/ *$//' >"$tmp/b"
+cmp -s "$tmp/a" "$tmp/b" || { diff "$tmp/a" "$tmp/b"; echo "FAILED: --print differs from the terminal"; exit 1; }
