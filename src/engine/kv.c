@@ -63,6 +63,7 @@ void kr_kv_free(kr_kv *kv) {
     if (kv == NULL)
         return;
     free(kv->head);
+    free(kv->from);
     free(kv->pos);
     free(kv->k);
     free(kv->v);
@@ -113,6 +114,8 @@ static void gather(const kr_kv *full, const kr_kv_keep *keep, kr_kv *kv, size_t 
 kr_status kr_kv_select(const kr_kv *full, const kr_kv_keep *keep, size_t room, kr_kv **out,
                        kr_error *err) {
     size_t n = full->layers * full->heads;
+    if (full->base != NULL)
+        return kr_fail(err, KR_EINVAL, "a cache that borrows rows cannot be copied from");
     size_t *cap = calloc(n, sizeof *cap);
     if (cap == NULL)
         return kr_fail(err, KR_ENOMEM, "out of memory for %zu heads", n);
@@ -132,6 +135,38 @@ kr_status kr_kv_select(const kr_kv *full, const kr_kv_keep *keep, size_t room, k
     kv->next = full->next;
     *out = kv;
     return KR_OK;
+}
+
+kr_status kr_kv_share(const kr_kv *full, const kr_kv_keep *keep, size_t room, kr_kv **out,
+                      kr_error *err) {
+    size_t n = full->layers * full->heads;
+    if (full->base != NULL)
+        return kr_fail(err, KR_EINVAL, "a cache that borrows rows cannot lend them");
+    for (size_t i = 0; i < n; i++) {
+        kr_status st = check_keep(full, &keep[i], i, err);
+        if (st != KR_OK)
+            return st;
+    }
+    kr_kv *kv = NULL;
+    kr_status st = kr_kv_new(full->layers, full->heads, full->dim, room, &kv, err);
+    if (st != KR_OK)
+        return st;
+    kv->from = calloc(n, sizeof *kv->from);
+    if (kv->from == NULL) {
+        kr_kv_free(kv);
+        return kr_fail(err, KR_ENOMEM, "out of memory for %zu heads", n);
+    }
+    for (size_t i = 0; i < n; i++)
+        kv->from[i] = (kr_kv_keep){keep[i].rows,
+                                   keep[i].rows == NULL ? full->head[i].len : keep[i].n};
+    kv->base = full;
+    kv->next = full->next;
+    *out = kv;
+    return KR_OK;
+}
+
+size_t kr_kv_borrowed(const kr_kv *kv, const kr_kv_head *h) {
+    return kv->base == NULL ? 0 : kv->from[h - kv->head].n;
 }
 
 size_t kr_kv_room(const kr_kv *kv) {
@@ -157,6 +192,6 @@ void kr_kv_clear(kr_kv *kv) {
 size_t kr_kv_bytes(const kr_kv *kv) {
     size_t rows = 0;
     for (size_t i = 0; i < kv->layers * kv->heads; i++)
-        rows += kv->head[i].len;
+        rows += kv->head[i].len + kr_kv_borrowed(kv, &kv->head[i]);
     return rows * (2 * kv->dim * sizeof(float) + sizeof(int32_t));
 }

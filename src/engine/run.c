@@ -117,6 +117,10 @@ size_t kr_run_threads(const kr_run *r) {
     return kr_pool_threads(r->pool);
 }
 
+kr_pool *kr_run_pool(const kr_run *r) {
+    return r->pool;
+}
+
 const char *kr_run_kern(const kr_run *r) {
     return r->kern->name;
 }
@@ -503,6 +507,8 @@ kr_status kr_run_prefill(kr_run *r, kr_kv *kv, const int32_t *tokens, size_t n, 
                          kr_logits_fn each, void *each_arg, kr_taps *taps, kr_error *err) {
     if (n == 0)
         return kr_fail(err, KR_EINVAL, "the prompt is empty");
+    if (kv->base != NULL)
+        return kr_fail(err, KR_EINVAL, "a cache that borrows rows takes single tokens only");
     kr_status st = check_input(r, kv, tokens, n, err);
     if (st == KR_OK)
         st = check_taps(r, kv, n, taps, err);

@@ -9,6 +9,7 @@
 #include "engine/kern.h"
 #include "engine/kv.h"
 #include "engine/model.h"
+#include "engine/pool.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,6 +69,9 @@ kr_status kr_run_new(const kr_model *m, const kr_run_options *opt, kr_run **out,
 void kr_run_free(kr_run *r); /* NULL is allowed */
 
 size_t kr_run_threads(const kr_run *r);
+
+/* The threads of a run, for work between its calls; owned by it. */
+kr_pool *kr_run_pool(const kr_run *r);
 
 /* Bytes of work buffers that kr_run_new would take; pages never used cost nothing. */
 size_t kr_run_bytes(const kr_geometry *g, const kr_run_options *opt);

@@ -26,6 +26,7 @@ typedef struct {
     float *o;      /* [..][d] weighted values */
     float *m, *l;  /* [..] running maximum and sum */
     float *dots;   /* for the dot kernel */
+    float *rows;   /* [KEY_TILE][d] borrowed rows, brought together */
 } space;
 
 static size_t pad8(size_t n) {
@@ -39,7 +40,8 @@ static size_t tile_height(const kr_geometry *g) {
 
 size_t kr_run_attend_scratch(const kr_geometry *g) {
     size_t d8 = pad8(g->head_dim);
-    return tile_height(g) * (2 * d8 + KR_RUN_KEY_TILE + 2) + KR_KERN_ROWS * d8;
+    return tile_height(g) * (2 * d8 + KR_RUN_KEY_TILE + 2) + KR_KERN_ROWS * d8 +
+           KR_RUN_KEY_TILE * g->head_dim;
 }
 
 static space carve(const job *j, size_t thread) {
@@ -48,7 +50,8 @@ static space carve(const job *j, size_t thread) {
     float *p = kr_run_scratch(j->r, thread);
     return (space){p, p + h * d8, p + h * (d8 + KR_RUN_KEY_TILE),
                    p + h * (2 * d8 + KR_RUN_KEY_TILE), p + h * (2 * d8 + KR_RUN_KEY_TILE + 1),
-                   p + h * (2 * d8 + KR_RUN_KEY_TILE + 2)};
+                   p + h * (2 * d8 + KR_RUN_KEY_TILE + 2),
+                   p + h * (2 * d8 + KR_RUN_KEY_TILE + 2) + KR_KERN_ROWS * d8};
 }
 
 /* First of n ascending positions that is greater than `pos`. */
@@ -66,18 +69,64 @@ static size_t after(const int32_t *at, size_t n, int64_t pos) {
 
 typedef struct {
     const float *k, *v;
-    size_t lo, hi; /* visible rows */
+    size_t lo, hi; /* visible rows, borrowed ones first */
+    size_t lent;   /* rows borrowed */
+    const uint32_t *rows; /* [lent] their indices in lent_k and lent_v; NULL: 0 .. lent-1 */
+    const float *lent_k, *lent_v;
 } view;
+
+/* The same over the borrowed rows, which are all older than what is fed now. */
+static size_t after_lent(const kr_kv *base, const kr_kv_head *h, const view *v, int64_t pos) {
+    const int32_t *at = kr_kv_positions(base, h);
+    size_t lo = 0, hi = v->lent;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (at[v->rows == NULL ? mid : v->rows[mid]] <= pos)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
 
 static view look(const job *j, size_t row, size_t head) {
     const kr_run_row *w = &j->r->row[row];
     const kr_kv_head *h = kr_kv_at(w->kv, j->layer, head);
     const int32_t *at = kr_kv_positions(w->kv, h);
     size_t len = h->len + w->ahead + 1;
-    view v = {kr_kv_keys(w->kv, h), kr_kv_values(w->kv, h), 0, after(at, len, w->pos)};
+    int64_t oldest = (int64_t)w->pos - (int64_t)j->r->window;
+    view v = {.k = kr_kv_keys(w->kv, h), .v = kr_kv_values(w->kv, h), .hi = after(at, len, w->pos)};
     if (j->r->window > 0)
-        v.lo = after(at, len, (int64_t)w->pos - (int64_t)j->r->window);
+        v.lo = after(at, len, oldest);
+    if (w->kv->base == NULL)
+        return v;
+    const kr_kv_head *lender = kr_kv_at(w->kv->base, j->layer, head);
+    v.lent = kr_kv_borrowed(w->kv, h);
+    v.rows = w->kv->from[h - w->kv->head].rows;
+    v.lent_k = kr_kv_keys(w->kv->base, lender);
+    v.lent_v = kr_kv_values(w->kv->base, lender);
+    v.hi += v.lent;
+    if (v.lo > 0)
+        v.lo += v.lent;
+    else if (j->r->window > 0)
+        v.lo = after_lent(w->kv->base, lender, &v, oldest);
     return v;
+}
+
+/* Rows at .. at+n-1 of a view side by side: where they lie, or copied into `out`. */
+static const float *together(const view *v, const float *lent, const float *own, size_t at,
+                             size_t n, size_t d, float *out) {
+    if (at >= v->lent)
+        return own + (at - v->lent) * d;
+    size_t borrowed = v->lent - at < n ? v->lent - at : n;
+    size_t first = v->rows == NULL ? at : v->rows[at];
+    if (borrowed == n && (v->rows == NULL || v->rows[at + n - 1] - first == n - 1))
+        return lent + first * d;
+    for (size_t i = 0; i < borrowed; i++)
+        memcpy(out + i * d, lent + (v->rows == NULL ? at + i : v->rows[at + i]) * d,
+               d * sizeof *out);
+    memcpy(out + borrowed * d, own, (n - borrowed) * d * sizeof *out);
+    return out;
 }
 
 /* Query token `row`, query head `head`, scaled, padded with zeros. */
@@ -131,12 +180,14 @@ static void attend_row(const job *j, size_t row, size_t kv_head, const space *sp
     memset(sp->o, 0, j->group * d * sizeof *sp->o);
     for (size_t at = v.lo, n; at < v.hi; at += n) {
         n = v.hi - at < KR_RUN_KEY_TILE ? v.hi - at : KR_RUN_KEY_TILE;
-        kr_mat keys = {(const uint8_t *)(v.k + at * d), KR_QUANT_F32, n, d, d * sizeof(float)};
+        const float *k = together(&v, v.lent_k, v.k, at, n, d, sp->rows);
+        kr_mat keys = {(const uint8_t *)k, KR_QUANT_F32, n, d, d * sizeof(float)};
         kern->dots(&keys, 0, n, sp->q, d8, j->group, sp->s, KR_RUN_KEY_TILE, sp->dots);
+        const float *values = together(&v, v.lent_v, v.v, at, n, d, sp->rows);
         for (size_t g = 0; g < j->group; g++) {
             float *s = sp->s + g * KR_RUN_KEY_TILE;
             float f = absorb(kern, s, n, &sp->m[g], &sp->l[g]);
-            kern->mix(s, v.v + at * d, n, d, f, sp->o + g * d);
+            kern->mix(s, values, n, d, f, sp->o + g * d);
         }
     }
     for (size_t g = 0; g < j->group; g++) {
@@ -150,8 +201,9 @@ static void run_rows(void *arg, size_t tile, size_t thread) {
     const job *j = arg;
     space sp = carve(j, thread);
     size_t heads = j->r->m->geo.kv_heads, end = (tile + 1) * j->per;
+    /* Rows of one head follow each other: caches that share a base find it in the processor's. */
     for (size_t u = tile * j->per; u < end && u < j->n * heads; u++)
-        attend_row(j, u / heads, u % heads, &sp);
+        attend_row(j, u % j->n, u / j->n, &sp);
 }
 
 /* ---- many rows of one cache: scores and values by sgemm ---- */
@@ -273,9 +325,11 @@ static void run_sums(void *arg, size_t tile, size_t thread) {
 static size_t units_per_tile(const job *j) {
     const kr_geometry *g = &j->r->m->geo;
     size_t longest = 0;
-    for (size_t i = 0; i < j->n; i++)
-        if (kr_kv_at(j->r->row[i].kv, j->layer, 0)->len > longest)
-            longest = kr_kv_at(j->r->row[i].kv, j->layer, 0)->len;
+    for (size_t i = 0; i < j->n; i++) {
+        const kr_kv_head *h = kr_kv_at(j->r->row[i].kv, j->layer, 0);
+        size_t len = h->len + kr_kv_borrowed(j->r->row[i].kv, h);
+        longest = len > longest ? len : longest;
+    }
     return 1 + KR_RUN_GRAIN / ((longest + 1) * 2 * g->head_dim * j->group);
 }
 
