@@ -36,6 +36,8 @@ typedef struct {
     const char *const *levels; /* "METHOD=R" or "METHOD@TEXT=R" (runs whose name holds TEXT); R: share
                                 * kept, "threshold:X", "budget:N" (tokens per head) or "bits:N" */
     size_t n_levels;
+    const char *const *methods; /* "TEXT=NAME": runs whose name holds TEXT are of method NAME */
+    size_t n_methods;
     const char *const *only; /* shell patterns for run names: others are left out */
     size_t n_only;
     const char *const *skip; /* shell patterns for run names that are left out */
@@ -49,7 +51,8 @@ typedef struct {
     bool by_occurrence; /* equal keys in another order are joined in their order of occurrence */
     bool lenient;       /* ragged CSV records and broken JSON lines are left out, with a warning */
     const char *columns;     /* generic: "id=..,task=..,prediction=..", or NULL */
-    const char *ratio_means; /* generic: "kept", "removed", or NULL */
+    const char *ratio_means; /* generic: "kept", "removed", "budget", "bits", "threshold", or NULL */
+    double scale;            /* generic: the best possible score; 0 means 1 */
     const char *full;        /* name of the full-KV run or method where the files do not tell */
     const char *scorer;      /* scorer for all rows, where the files do not tell */
     const char *code_sim;    /* "levenshtein" (default) or "difflib" */

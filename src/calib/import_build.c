@@ -210,7 +210,7 @@ static kr_calib_meta header(maker *m) {
     h.scorer = scorer_name(m);
     if (r->family == KR_FAMILY_KVPRESS)
         h.protocol = r->query_aware ? "query_aware" : "query_agnostic";
-    h.utility_max = im->percent ? 100 * KR_NANO : KR_NANO;
+    h.utility_max = KR_NANO;
     h.has_contract = im->opts.has_contract;
     h.tolerance = im->opts.tolerance;
     h.risk = im->opts.risk;
@@ -354,7 +354,7 @@ static void task_means(const kr_import *im, kr_buf *out, bool full, size_t polic
             n += r->count[t];
         }
         if (n > 0)
-            kr_buf_printf(out, " %s %.2f", im->tasks[t], (im->percent ? 1 : 100) * sum / (double)n);
+            kr_buf_printf(out, " %s %.2f", im->tasks[t], 100 * sum / (double)n);
     }
     kr_buf_puts(out, "\n");
 }
@@ -366,7 +366,7 @@ void kr_import_summary(const kr_import *im, kr_buf *out) {
         full += im->groups[i].n;
     kr_buf_printf(out, "%zu requests, %zu policies; %zu requests of the full-KV run left out\n",
                   im->used, im->n_policies, full - im->used);
-    kr_buf_puts(out, "means by task (x 100 where scores are 0 to 1)\n  full KV:");
+    kr_buf_puts(out, "means by task, of 100\n  full KV:");
     task_means(im, out, true, 0);
     for (size_t p = 0; p < im->n_policies; p++) {
         kr_buf_printf(out, "  %s, %s:", im->policies[p].method,

@@ -9,8 +9,8 @@
 enum { MAX_RUNS = 100000, MAX_NOTES = 2000, MAX_TASKS = 4096 };
 
 static const kr_importer *const importers[] = {
-    &kr_importer_kvpress,         &kr_importer_longbench,
-    &kr_importer_kvcache_factory, &kr_importer_snapkv,    &kr_importer_adakv,
+    &kr_importer_kvpress,         &kr_importer_longbench, &kr_importer_ruler, &kr_importer_lm_eval,
+    &kr_importer_kvcache_factory, &kr_importer_snapkv,    &kr_importer_adakv, &kr_importer_generic,
 };
 enum { N_IMPORTERS = sizeof importers / sizeof *importers };
 
@@ -237,7 +237,7 @@ static kr_score own_score(kr_import *im, const kr_run *run, const char *task, co
 
 static double utility_of(kr_import *im, kr_run *run, const char *task, const kr_row_in *in,
                          const char **why) {
-    kr_score own = {.why = "the source gives the score"};
+    kr_score own = {.why = "no score in the source"};
     if (!in->native_only)
         own = own_score(im, run, task, in);
     if (in->has_native) {
@@ -272,7 +272,7 @@ kr_status kr_run_row(kr_import *im, kr_run *run, const kr_row_in *in, kr_error *
     kr_key_add_answers(&answers, in->answers);
     kr_key_add(&prediction, in->prediction, in->prediction_len);
     kr_irow *r = &im->rows[im->n_rows++];
-    *r = (kr_irow){.key = in->key, .answers = answers.a, .prediction = prediction.a,
+    *r = (kr_irow){.key = in->key, .answers = answers.a ^ in->data, .prediction = prediction.a,
                    .prompt = in->prompt};
     if (in->id != NULL) {
         kr_key_add(&id, im->tasks[task], strlen(im->tasks[task]));

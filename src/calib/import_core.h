@@ -75,6 +75,8 @@ typedef struct kr_run {
     const char *left_out; /* why it is not used; NULL: used */
     int variant;          /* the importer's own */
     const char *column;   /* the importer's own: column or key of this run in the file */
+    const void *mapping; /* the importer's own, in the import's arena */
+    const void *visitor; /* the importer's own, while reading */
 
     /* set while reading */
     size_t group, policy;
@@ -134,7 +136,6 @@ struct kr_import {
     size_t n_notes, cap_notes;
     size_t used, dropped, second_rows; /* requests in the result, left out */
     size_t second;                     /* run of the second full-KV pass, or KR_NONE */
-    bool percent;                      /* utilities are 0..100 */
 };
 
 struct kr_importer {
@@ -174,6 +175,7 @@ typedef struct {
     size_t prediction_len;
     const kr_lit *answers, *classes; /* NULL: none */
     uint64_t prompt;   /* hash of what the model was asked, 0 unknown */
+    uint64_t data;     /* hash of the data set's row, 0 unknown: differs between versions of the data */
     bool has_retained, has_native, native_only;
     double retained, native; /* share kept as measured; score as the source gives it, 0..1 */
     int32_t tokens;          /* prompt tokens; 0 unknown */
@@ -204,6 +206,11 @@ kr_status kr_longbench_row(kr_import *im, kr_run *run, const char *task, const k
 
 /* A value as a list: lists are themselves, null is no list (NULL), anything else is its one item. */
 const kr_lit *kr_lit_as_list(kr_arena *a, const kr_lit *v);
+
+/* Decides full KV, method and model from what the runs' labels (`press`) do not have in common:
+ * "llama-full" and "llama-snapkv" are full KV and method snapkv of model llama. With `paths` the
+ * labels are paths, and trailing folders that all share are dropped first. */
+void kr_runs_by_difference(kr_import *im, bool paths);
 
 bool kr_starts(const char *s, const char *prefix);
 bool kr_ends(const char *s, const char *suffix);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS, FLAT, V2 }; /* FLAT: the file's name holds everything, its prefix need be no model */
+enum { ROWS, V2 };
 
 /* --- rows ---------------------------------------------------------------------------------------- */
 
@@ -158,51 +158,13 @@ static kr_status add_run(kr_import *im, const char *path, bool snapkv, kr_error 
     kr_run *r = kr_import_run_new(im, path, kr_import_text(im, "%s/%s", label, task), err);
     if (r == NULL)
         return err->code;
-    r->variant = flat ? FLAT : ROWS;
+    r->variant = ROWS;
     r->family = KR_FAMILY_LONGBENCH;
     r->dataset = which_set(im, path, snapkv);
     r->subset = task;
     r->press = label;
+    r->model = flat ? "" : NULL; /* a file's prefix may be an experiment's name */
     return KR_OK;
-}
-
-/* Leading parts of names (up to `_`, `-`, `/`) that all labels share: the model, or an experiment. */
-static size_t shared_prefix(const kr_import *im) {
-    const char *first = im->n_runs > 0 ? im->runs[0].press : "";
-    size_t n = strlen(first);
-    for (size_t i = 1; i < im->n_runs; i++) {
-        size_t k = 0;
-        while (k < n && im->runs[i].press[k] == first[k])
-            k++;
-        n = k;
-    }
-    bool whole = true;
-    for (size_t i = 0; i < im->n_runs; i++)
-        whole &= strlen(im->runs[i].press) > n;
-    while (n > 0 && !(whole && strchr("_-/", first[n - 1]) != NULL)) {
-        n--;
-        whole = true;
-    }
-    return n;
-}
-
-static bool label_is_full(const kr_import *im, const char *label) {
-    return im->opts.full != NULL ? strcmp(label, im->opts.full) == 0 : kr_names_full(label);
-}
-
-static void settle_names(kr_import *im) {
-    size_t n = shared_prefix(im), distinct = 0;
-    for (size_t i = 1; i < im->n_runs; i++)
-        distinct += strcmp(im->runs[i].press, im->runs[0].press) != 0;
-    for (size_t i = 0; i < im->n_runs; i++) {
-        kr_run *r = &im->runs[i];
-        const char *own = r->press + (distinct > 0 ? n : 0);
-        r->full = label_is_full(im, r->press) || (im->opts.full != NULL && strcmp(own, im->opts.full) == 0);
-        if (distinct > 0 && n > 1 && r->model == NULL && r->variant != FLAT)
-            r->model = kr_import_text(im, "%.*s", (int)n - 1, r->press);
-        if (!r->full && r->method == NULL)
-            r->method = kr_import_method(im, own);
-    }
 }
 
 static kr_status discover_rows(kr_import *im, kr_error *err) {
@@ -248,7 +210,7 @@ static kr_status discover_longbench(kr_import *im, kr_error *err) {
     kr_status st = discover_rows(im, err);
     for (size_t i = 0; i < im->tree.n && st == KR_OK; i++)
         st = add_v2(im, im->tree.path[i], err);
-    settle_names(im);
+    kr_runs_by_difference(im, false);
     return st;
 }
 
@@ -306,6 +268,10 @@ static kr_status discover_snapkv(kr_import *im, kr_error *err) {
     return st;
 }
 
+static bool label_is_full(const kr_import *im, const char *label) {
+    return im->opts.full != NULL ? strcmp(label, im->opts.full) == 0 : kr_names_full(label);
+}
+
 /* --- AdaKV: OUT_NAME is free; NAME_NUMBER of a known method in it is a budget ----------------------------- */
 
 static bool named_budget(kr_import *im, kr_run *r) {
@@ -349,7 +315,7 @@ static kr_status discover_adakv(kr_import *im, kr_error *err) {
     for (size_t i = 0; i < im->n_runs; i++)
         named |= im->runs[i].method != NULL;
     if (!named) {
-        settle_names(im);
+        kr_runs_by_difference(im, false);
         return st;
     }
     for (size_t i = 0; i < im->n_runs; i++) {

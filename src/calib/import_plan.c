@@ -342,6 +342,53 @@ static kr_status place_second(kr_import *im, kr_error *err) {
     return KR_OK;
 }
 
+/* --method TEXT=NAME. */
+static kr_status rename_methods(kr_import *im, kr_error *err) {
+    for (size_t k = 0; k < im->opts.n_methods; k++) {
+        const char *spec = im->opts.methods[k], *eq = strrchr(spec, '=');
+        size_t hits = 0;
+        if (eq == NULL || eq == spec || eq[1] == '\0')
+            return kr_fail(err, KR_EINVAL, "--method '%s': TEXT=NAME is expected", spec);
+        const char *text = kr_import_text(im, "%.*s", (int)(eq - spec), spec);
+        for (size_t i = 0; i < im->n_runs; i++) {
+            kr_run *r = &im->runs[i];
+            if (r->full || strstr(r->name, text) == NULL)
+                continue;
+            r->method = kr_import_method(im, eq + 1);
+            hits++;
+        }
+        if (hits == 0)
+            return kr_fail(err, KR_EINVAL, "--method '%s' fits no run", spec);
+    }
+    return KR_OK;
+}
+
+/* --order A,B,...: runs of unknown level get their place in the list as level. */
+static kr_status apply_order(kr_import *im, kr_error *err) {
+    if (im->opts.order == NULL)
+        return KR_OK;
+    int64_t place = 1;
+    for (const char *p = im->opts.order; *p != '\0'; place++) {
+        size_t n = strcspn(p, ","), hits = 0;
+        const char *item = kr_import_text(im, "%.*s", (int)n, p);
+        for (size_t i = 0; i < im->n_runs; i++) {
+            kr_run *r = &im->runs[i];
+            bool named = strcmp(r->name, item) == 0 || (r->column != NULL && kr_ends(r->column, item)) ||
+                         (r->press != NULL && strcmp(r->press, item) == 0);
+            if (r->full || r->left_out != NULL || !named)
+                continue;
+            r->level_kind = KR_LEVEL_RANK;
+            r->level = kr_dec_make(place, 0);
+            r->level_from = "--order";
+            hits++;
+        }
+        if (hits == 0)
+            return kr_fail(err, KR_EINVAL, "--order: '%s' is no run", item);
+        p += n + (p[n] == ',');
+    }
+    return KR_OK;
+}
+
 kr_status kr_import_plan(kr_import *im, kr_error *err) {
     if (im->n_runs == 0)
         return kr_fail(err, KR_EFORMAT, "%s: no %s run found", im->opts.paths[0], im->importer->name);
@@ -354,7 +401,8 @@ kr_status kr_import_plan(kr_import *im, kr_error *err) {
         (st = agree(im, "data sets", offsetof(kr_run, dataset), err)) != KR_OK ||
         (st = agree(im, "prompt settings", offsetof(kr_run, setting), err)) != KR_OK ||
         (st = make_groups(im, err)) != KR_OK || (st = assign_groups(im, err)) != KR_OK ||
-        (st = place_second(im, err)) != KR_OK)
+        (st = place_second(im, err)) != KR_OK || (st = rename_methods(im, err)) != KR_OK ||
+        (st = apply_order(im, err)) != KR_OK)
         return st;
     for (size_t i = 0; i < im->opts.n_levels; i++)
         if ((st = apply_level(im, im->opts.levels[i], err)) != KR_OK)

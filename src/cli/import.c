@@ -12,7 +12,7 @@ enum { MAX_LIST = 256 };
 
 typedef struct {
     kr_import_opts opts;
-    const char *levels[MAX_LIST], *only[MAX_LIST], *skip[MAX_LIST];
+    const char *levels[MAX_LIST], *methods[MAX_LIST], *only[MAX_LIST], *skip[MAX_LIST];
     const char *out;
     char declared[32], contract[256];
     bool explain, dry_run, force, quiet;
@@ -20,7 +20,7 @@ typedef struct {
 
 enum { OPT_DECLARE = 256, OPT_LEVEL, OPT_SECOND, OPT_ONLY, OPT_SKIP, OPT_MISSING, OPT_OCCURRENCE,
        OPT_LENIENT, OPT_COL, OPT_RATIO, OPT_FULL, OPT_SCORER, OPT_CODE_SIM, OPT_DATASET, OPT_BITS,
-       OPT_COERCE, OPT_ORDER, OPT_EXPLAIN, OPT_DRY, OPT_FORCE, OPT_HELP };
+       OPT_COERCE, OPT_ORDER, OPT_METHOD, OPT_SCALE, OPT_EXPLAIN, OPT_DRY, OPT_FORCE, OPT_HELP };
 
 static const struct option options[] = {
     {"output", required_argument, NULL, 'o'},
@@ -41,6 +41,8 @@ static const struct option options[] = {
     {"bits-of", required_argument, NULL, OPT_BITS},
     {"infinitebench-coerce", no_argument, NULL, OPT_COERCE},
     {"order", required_argument, NULL, OPT_ORDER},
+    {"method", required_argument, NULL, OPT_METHOD},
+    {"scale", required_argument, NULL, OPT_SCALE},
     {"explain", no_argument, NULL, OPT_EXPLAIN},
     {"dry-run", no_argument, NULL, OPT_DRY},
     {"force", no_argument, NULL, OPT_FORCE},
@@ -65,6 +67,7 @@ static const char help_options[] =
     "      --level METHOD[@TEXT]=R\n"
     "                          level of a method's runs (whose name holds TEXT): the share kept,\n"
     "                          threshold:X, budget:TOKENS or bits:N\n"
+    "      --method TEXT=NAME  runs whose name holds TEXT are of method NAME\n"
     "      --second-full DIR   a second, independent full-KV run\n"
     "      --only PATTERN, --skip PATTERN\n"
     "                          choose runs by name (shell patterns, may be repeated)\n"
@@ -78,8 +81,14 @@ static const char help_options[] =
     "                          which fuzzywuzzy back end the code tasks of LongBench were scored with\n"
     "      --dataset NAME      longbench or longbench-e, where the folders do not tell\n"
     "      --full NAME         the full-KV run or method, where its name does not tell\n"
-    "      --col ROLE=NAME,... --ratio-means kept|removed --order A,B,... --bits-of N\n"
-    "                          generic tables: columns, meaning and order of levels\n"
+    "      --order A,B,...     runs of unknown level, from conservative to aggressive\n"
+    "generic tables\n"
+    "      --col ROLE=NAME,... columns (dots go into JSON objects). ROLE: id, task, question,\n"
+    "                          prediction, answers, classes, score, tokens, method, level, full;\n"
+    "                          scores (a nested map); or METHOD@LEVEL for a column per run\n"
+    "      --ratio-means kept|removed|budget|bits|threshold\n"
+    "                          what the level column says; --bits-of N (16) is the uncompressed width\n"
+    "      --scale N           the best possible score, when it is not 1\n"
     "      --infinitebench-coerce\n"
     "                          compare numbers even where the references are text\n";
 
@@ -149,6 +158,14 @@ static bool one_of(const char *value, const char *a, const char *b) {
     return strcmp(value, a) == 0 || strcmp(value, b) == 0;
 }
 
+static bool is_meaning(const char *value) {
+    static const char *const words[] = {"kept", "removed", "budget", "bits", "threshold"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(value, words[i]) == 0)
+            return true;
+    return false;
+}
+
 /* false: the value is bad. */
 static bool take_option(request *r, int c, const char *value) {
     kr_import_opts *o = &r->opts;
@@ -163,7 +180,7 @@ static bool take_option(request *r, int c, const char *value) {
     case OPT_OCCURRENCE: o->by_occurrence = true; return true;
     case OPT_LENIENT: o->lenient = true; return true;
     case OPT_COL: o->columns = value; return true;
-    case OPT_RATIO: o->ratio_means = value; return one_of(value, "kept", "removed");
+    case OPT_RATIO: o->ratio_means = value; return is_meaning(value);
     case OPT_FULL: o->full = value; return true;
     case OPT_SCORER: o->scorer = value; return true;
     case OPT_CODE_SIM: o->code_sim = value; return one_of(value, "levenshtein", "difflib");
@@ -171,6 +188,8 @@ static bool take_option(request *r, int c, const char *value) {
     case OPT_BITS: o->bits_of = strtod(value, NULL); return o->bits_of > 0 && o->bits_of <= 64;
     case OPT_COERCE: o->coerce = true; return true;
     case OPT_ORDER: o->order = value; return true;
+    case OPT_METHOD: return push(r->methods, &o->n_methods, value);
+    case OPT_SCALE: o->scale = strtod(value, NULL); return o->scale > 0 && o->scale <= 1e6;
     case OPT_EXPLAIN: r->explain = true; return true;
     case OPT_DRY: r->dry_run = true; return true;
     case OPT_FORCE: r->force = true; return true;
@@ -249,6 +268,7 @@ int kr_cli_import(int argc, char **argv) {
     r.opts.paths = (const char *const *)(argv + optind + 1);
     r.opts.n_paths = (size_t)(argc - optind - 1);
     r.opts.levels = r.levels;
+    r.opts.methods = r.methods;
     r.opts.only = r.only;
     r.opts.skip = r.skip;
     return import(&r);
