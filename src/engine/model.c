@@ -36,6 +36,8 @@ static kr_status read_size(const reader *r, const char *suffix, bool required, u
     kr_status st = kr_gguf_get_same(r->g, key_of(r, suffix, key), required, &v, r->err);
     if (st != KR_OK)
         return st;
+    if (!kr_gguf_has(r->g, key))
+        return KR_OK;
     if (v < 1 || v > most)
         return kr_fail(r->err, KR_EFORMAT, "%s: %s is %llu; expected 1 to %llu",
                        kr_gguf_name(r->g), key, (unsigned long long)v, (unsigned long long)most);

@@ -18,7 +18,7 @@ typedef struct {
     size_t head_dim; /* d, even */
     size_t ffn;      /* F */
     size_t vocab;    /* V */
-    size_t context;  /* trained context as stated in the file; nothing is sized by it */
+    size_t context;  /* trained context as stated in the file, 0: not; nothing is sized by it */
     float eps;       /* of the RMS norms */
     bool rope_halves; /* pairs are (i, i + d/2); otherwise neighbours (2i, 2i + 1) */
 } kr_geometry;
