@@ -197,7 +197,8 @@ static void tasks_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
     if (l->step == KR_STEP_WIDE) {
         l->pane[KR_PANE_TASKS] = top(&body, max(9, min(n->tasks + 6, body.h - 12)));
         l->pane[KR_PANE_REQUESTS] = right(&body, body.w * 55 / 100);
-        l->pane[KR_PANE_LEVELS] = body; /* drawn as task x level */
+        l->pane[KR_PANE_LEVELS] = top(&body, body.h >= n->tasks + 3 + 12 ? n->tasks + 3 : body.h); /* task x level */
+        l->pane[KR_PANE_DROPS] = body;
         return;
     }
     l->pane[KR_PANE_TASKS] = top(&body, min(n->tasks + 6, body.h - 8));

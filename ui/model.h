@@ -232,6 +232,8 @@ void kr_draw_text(kr_view *v, kr_rect r); /* help, messages, re-evaluation */
 /* Text of a verdict's headline, "SNAPKV ✔ CERTIFIED at 65 %". */
 void kr_headline(const kr_app *a, char *out, size_t cap, kr_role *role);
 void kr_cell_words(const kr_app *a, char *out, size_t cap); /* the map's cell in one line */
+/* "file contract: at most 20 of 600 events; 4 of 9 methods certified". */
+void kr_contract_summary(const kr_app *a, char *out, size_t cap);
 const char *kr_file_name(const char *path); /* after the last slash */
 void kr_p_text(double p, char out[16]);     /* "0.0113", "<1e-4" */
 

@@ -19,7 +19,7 @@ typedef struct {
     const char *file, *size, *theme;
     kr_print_options print;
     kr_color color;
-    bool ascii, help;
+    bool ascii, help, plot;
 } options;
 
 static const char usage_text[] =
@@ -55,6 +55,7 @@ static int take_option(options *o, int opt, const char *arg) {
     case O_KEYS: o->print.keys = arg; return 0;
     case O_ROLES: o->print.roles = true; return 0;
     case O_PLOT:
+        o->plot = true;
         return kr_plot_alphabet_find(arg, &o->print.alphabet) ? 0 : complain("--plot wants block, braille or ascii, not ", arg);
     case O_ASCII: o->ascii = true; return 0;
     case O_THEME: o->theme = arg; return 0;
@@ -221,6 +222,8 @@ static void open_settings(session *s, const options *o, bool *ascii) {
     kr_config_read(s->config_path, &s->config);
     if (o->theme != NULL && !kr_theme_find(o->theme, &s->config.set.theme))
         s->config.set.theme = KR_THEME_DEFAULT;
+    if (o->plot)
+        s->config.set.alphabet = o->print.alphabet;
     *ascii = o->ascii || s->config.ascii;
 }
 

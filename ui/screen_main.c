@@ -54,6 +54,11 @@ void kr_draw_contract(kr_view *v, kr_rect r) {
         strip_ends(v, in, i, (kr_field)i, f->strip_n);
         kr_strip(v->c, in, STRIP_X, i, f->strip_n, f->strip[i], f->strip_mark[i], i == a->field);
     }
+    if (in.h > KR_FIELDS + 1) {
+        char summary[256];
+        kr_contract_summary(a, summary, sizeof summary);
+        kr_canvas_field(v->c, in, 0, in.h - 1, in.w, KR_LEFT, KR_ROLE_DIM, summary);
+    }
 }
 
 void kr_draw_line(kr_view *v, kr_rect r) {
@@ -280,8 +285,10 @@ static method_columns fit_methods(const kr_app *a, int w) {
         level_short(a, m, kr_analysis_line(a->an, m)->empirical, s);
         c.emp = longer(c.emp, s, 1);
     }
-    if (w >= 70)
-        c.cert++, c.emp++;
+    if (w >= 70) {
+        c.cert++;
+        c.emp++;
+    }
     if (c.stop < 12)
         c.stop = 12;
     int longest = 6;
@@ -290,6 +297,8 @@ static method_columns fit_methods(const kr_app *a, int w) {
         longest = n > longest ? n : longest;
     }
     longest = longest > 28 ? 28 : longest + 1;
+    if (w - 2 - longest - c.cert - c.emp < c.stop)
+        c.stop = 0;
     int room = w - 2 - longest - c.cert - c.emp - c.stop;
     int *const more[] = {&c.k, &c.p, &c.rate, &c.upper, &c.bar};
     static const int need[] = {6, 8, 8, 8, 12};

@@ -28,7 +28,7 @@ static bool any_missing(const kr_facts *f) {
 
 static level_columns fit_levels(const kr_facts *f, int w, bool adaptive) {
     bool tight = w < 50;
-    level_columns c = {.keep = adaptive ? 12 : 5, .k = 6, .rate = tight ? 7 : 8, .word = tight ? 10 : 11};
+    level_columns c = {.keep = adaptive ? 12 : 5, .k = 6, .rate = tight ? 7 : 8, .word = tight ? 10 : 12};
     for (size_t i = 0; i < f->n_levels; i++)
         c.k = f->levels[i].events >= 10000 ? 8 : c.k;
     c.k -= tight ? 1 : 0;
@@ -64,7 +64,7 @@ static void levels_header(kr_view *v, kr_rect in, const level_columns *c) {
                  {c->p, "p"}, {c->missing, "missing"}, {c->test_k, "test k"}, {c->test_rate, "test"}};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         x = put_right(v, in, x, 0, heads[i].w, KR_ROLE_DIM, heads[i].s);
-    kr_canvas_field(v->c, in, x + (c->word < 11 ? 1 : 2), 0, c->word - 2, KR_LEFT, KR_ROLE_DIM, "walk");
+    kr_canvas_field(v->c, in, x + (c->word < 12 ? 1 : 2), 0, c->word - 2, KR_LEFT, KR_ROLE_DIM, "walk");
     if (c->bar > 0)
         kr_canvas_field(v->c, in, x + c->word, 0, c->bar, KR_LEFT, KR_ROLE_DIM, "rate ╎ risk");
 }
@@ -113,7 +113,7 @@ static void level_row(kr_view *v, kr_rect in, int y, int i, const level_columns 
     kr_canvas_field(v->c, in, 0, y, 2, KR_LEFT, KR_ROLE_KEY, i == a->level ? "▸" : "");
     put_right(v, in, 2, y, c->keep, untested ? KR_ROLE_DIM : KR_ROLE_VALUE, label);
     level_numbers(v, in, y, i, c, untested ? KR_ROLE_DIM : KR_ROLE_TEXT);
-    int x = 2 + c->keep + c->smaller + c->k + c->rate + c->upper + c->p + c->missing + c->test_k + c->test_rate + (c->word < 11 ? 1 : 2);
+    int x = 2 + c->keep + c->smaller + c->k + c->rate + c->upper + c->p + c->missing + c->test_k + c->test_rate + (c->word < 12 ? 1 : 2);
     snprintf(word, sizeof word, "%s", k->verdict == KR_VERDICT_PASS ? "pass" : k->verdict == KR_VERDICT_STOP ? "STOP" : "not run");
     kr_canvas_str(v->c, in, x, y, k->verdict == KR_VERDICT_PASS ? KR_ROLE_CERT : untested ? KR_ROLE_DIM : KR_ROLE_FALL, word);
     x += untested ? 8 : 5;

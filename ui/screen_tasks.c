@@ -209,13 +209,18 @@ static void utility_text(int64_t u, char out[24]) {
         snprintf(out, 24, "%.4f", (double)u / (double)KR_NANO);
 }
 
+static int id_width(int w, int task, bool wide) {
+    int room = w - 2 - task - (wide ? 38 : 30);
+    return room > 40 ? 40 : room;
+}
+
 static void request_row(kr_view *v, kr_rect in, int y, size_t row, int64_t tolerance) {
     kr_app *a = v->a;
     kr_request q = kr_calib_row(a->calib, row);
     int64_t drop = kr_calib_row_drop(a->calib, row, kr_app_policy(a));
     bool event = drop > tolerance, wide = in.w >= 74;
     char s[128];
-    int task = wide ? 18 : 0, id = in.w - 2 - task - (wide ? 38 : 30), x = 2;
+    int task = wide ? 18 : 0, id = id_width(in.w, task, wide), x = 2;
     snprintf(s, sizeof s, "%.*s", (int)(q.id_len < 100 ? q.id_len : 100), q.id);
     kr_canvas_field(v->c, in, x, y, id - 1, KR_LEFT, KR_ROLE_TEXT, s);
     x += id;
@@ -237,7 +242,7 @@ static void request_row(kr_view *v, kr_rect in, int y, size_t row, int64_t toler
 
 static void requests_header(kr_view *v, kr_rect in) {
     bool wide = in.w >= 74;
-    int task = wide ? 18 : 0, id = in.w - 2 - task - (wide ? 38 : 30), x = 2 + id;
+    int task = wide ? 18 : 0, id = id_width(in.w, task, wide), x = 2 + id;
     kr_canvas_field(v->c, in, 2, 0, id, KR_LEFT, KR_ROLE_DIM, "request");
     if (wide)
         kr_canvas_field(v->c, in, x, 0, task, KR_LEFT, KR_ROLE_DIM, "task");

@@ -43,9 +43,11 @@ static const role_row roles[KR_ROLE_COUNT] = {
 };
 
 /* One hue, luminance strictly monotone: keeps much (pale) .. keeps little (deep). */
-static const short heat_pale_first[10] = {231, 195, 159, 153, 117, 75, 69, 63, 27, 19};
+static const short heat_pale_first[10] = {231, 195, 153, 117, 75, 39, 33, 32, 26, 18};
+/* The same without white, for a ground that is not known. */
+static const short heat_any[10] = {195, 153, 117, 75, 39, 33, 32, 26, 25, 18};
 /* On dark grounds the order is turned, so that "keeps much" recedes into the ground. */
-static const short heat_dark_first[10] = {16, 17, 18, 24, 25, 31, 32, 74, 117, 159};
+static const short heat_dark_first[10] = {16, 17, 18, 19, 25, 26, 32, 75, 117, 159};
 
 static const char *const names[KR_THEME_COUNT] = {"default", "light", "dark", "high-contrast",
                                                   "mono"};
@@ -94,7 +96,8 @@ static kr_style heat(kr_theme theme, kr_depth depth, int step, bool picked) {
     if (depth != KR_DEPTH_256 || theme == KR_THEME_MONO)
         return (kr_style){-1, -1, picked ? (unsigned)KR_ATTR_REVERSE : 0};
     bool dark = theme == KR_THEME_DARK || theme == KR_THEME_CONTRAST;
-    short bg = dark ? heat_dark_first[step] : heat_pale_first[step];
+    const short *ramp = dark ? heat_dark_first : theme == KR_THEME_LIGHT ? heat_pale_first : heat_any;
+    short bg = ramp[step];
     short fg = kr_palette_contrast(15, bg) > kr_palette_contrast(16, bg) ? 15 : 16;
     return (kr_style){fg, bg, picked ? KR_ATTR_BOLD | KR_ATTR_UNDERLINE : 0};
 }

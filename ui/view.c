@@ -127,7 +127,7 @@ static void draw_tabs(kr_view *v, kr_rect r) {
     }
 }
 
-static void contract_summary(const kr_app *a, char *out, size_t cap) {
+void kr_contract_summary(const kr_app *a, char *out, size_t cap) {
     static const char *const whose[] = {"file contract", "default contract",
                                         "changed contract"};
     kr_contract_source s = kr_analysis_contract_source(a->an);
@@ -150,7 +150,7 @@ static const char *context(const kr_app *a, char buf[256]) {
     case KR_SCREEN_POINTS: return "points are kept until kvrisk ends; export what shall stay";
     case KR_SCREEN_HELP: return "the filter (/) finds keys and commands by their text";
     case KR_SCREEN_REQUESTS: return "drop = full utility minus policy utility; an event when above the tolerance";
-    default: contract_summary(a, buf, 256); return buf;
+    default: kr_contract_summary(a, buf, 256); return buf;
     }
 }
 
