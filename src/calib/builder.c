@@ -111,9 +111,6 @@ static kr_status check_level(const kr_policy *p, size_t i, const char *where, kr
     if (p->has_retention && !in_unit(p->retention))
         return refuse(where, err, "policy %zu (%s) has retention %s, expected a share in (0, 1]", i,
                       p->method, kr_dec_text(p->retention, t));
-    if (p->has_threshold && p->threshold.digits < 0)
-        return refuse(where, err, "policy %zu (%s) has threshold %s, expected a number >= 0", i,
-                      p->method, kr_dec_text(p->threshold, t));
     if ((p->has_mean && !in_unit(p->mean_retained)) ||
         (p->has_test_mean && !in_unit(p->test_mean_retained)))
         return refuse(where, err, "policy %zu (%s) has a mean retention outside (0, 1]", i, p->method);

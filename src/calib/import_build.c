@@ -10,7 +10,8 @@
 
 /* What becomes of a task. */
 typedef struct {
-    size_t rows, scored, joined, lacking; /* requests; with a full score; with any, not all, policies */
+    size_t rows, scored, lacking; /* requests; with a full score; without some policy's row */
+    bool compressed;              /* some compressed run has requests of the same run of full KV */
     const char *left_out;
     size_t index; /* among the tasks kept */
 } task_state;
@@ -33,7 +34,7 @@ static void survey(maker *m) {
         task_state *t = &m->task[q->row.task];
         t->rows++;
         t->scored += q->row.utility != KR_MISSING;
-        t->joined += q->matched > 0;
+        t->compressed |= im->groups[q->group].joined > 0;
         t->lacking += q->matched < im->n_policies;
     }
 }
@@ -55,7 +56,7 @@ static void choose_tasks(maker *m) {
             s->left_out = "no rows in the full-KV run";
         else if (s->scored == 0)
             s->left_out = unscored_reason(im, t);
-        else if (s->joined == 0)
+        else if (!s->compressed)
             s->left_out = "none of its requests is in any compressed run";
         else if (im->opts.lack == KR_LACK_TASK && s->lacking > 0)
             s->left_out = "some requests have no row in some run";

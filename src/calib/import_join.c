@@ -139,10 +139,26 @@ static kr_status drop_repeats(kr_import *im, kr_run *run, kr_error *err) {
     return st;
 }
 
+/* The means by task are of the rows that count. */
+static void recount(const kr_import *im, kr_run *run) {
+    for (size_t t = 0; t < run->n_sum; t++) {
+        run->sum[t] = 0;
+        run->count[t] = 0;
+    }
+    for (size_t i = 0; i < im->n_rows; i++)
+        if (im->rows[i].utility != KR_MISSING && im->rows[i].task < run->n_sum) {
+            run->sum[im->rows[i].task] += (double)im->rows[i].utility / 1e9;
+            run->count[im->rows[i].task]++;
+        }
+}
+
 static kr_status tidy(kr_import *im, kr_run *run, bool *ids, kr_error *err) {
+    size_t before = im->n_rows;
     halve_doubled(im, run);
     *ids = all_have_ids(im);
     kr_status st = *ids ? drop_repeats(im, run, err) : KR_OK;
+    if (st == KR_OK && im->n_rows != before)
+        recount(im, run);
     if (run->repeated > 0)
         kr_import_say(im, KR_NOTE_WARNING, "%s: %zu rows repeat an earlier row and are not counted.",
                       run->name, run->repeated);

@@ -43,7 +43,8 @@ static bool has_rows(kr_import *im, const char *path, bool *extended) {
     const kr_lit *row = kr_json_first(path, &im->row);
     const kr_lit *set = kr_lit_get(row, "dataset");
     *extended = set != NULL && set->type == KR_LIT_STR && kr_ends(set->s, "_e");
-    return kr_lit_get(row, "pred") != NULL && kr_lit_get(row, "answers") != NULL;
+    /* a file that cannot be read is a run that will be refused, not one to pass over */
+    return row == NULL || (kr_lit_get(row, "pred") != NULL && kr_lit_get(row, "answers") != NULL);
 }
 
 /* MODEL_CAP: tokens kept per head, -1 when a ratio was given instead, nothing in old versions. */

@@ -25,7 +25,7 @@ typedef struct {
     const char *part[MAX_PARTS];
     size_t n;
     const char *dataset, *data_dir, *model, *press, *strength;
-    const char *setting; /* fraction, context, protocol, as the name spells them */
+    const char *fraction, *context; /* as the name spells them, or NULL */
     bool query_aware;
 } run_name;
 
@@ -83,7 +83,7 @@ static const char *slashes(kr_import *im, const char *model) {
 
 /* dataset [data_dir] model press strength [suffixes...]; false when the name is not of that form. */
 static bool parse_name(kr_import *im, const char *name, run_name *out) {
-    *out = (run_name){.setting = ""};
+    *out = (run_name){.n = 0};
     if (!split_name(im, name, out))
         return false;
     for (size_t i = 0; i < sizeof datasets / sizeof *datasets && out->dataset == NULL; i++)
@@ -93,8 +93,10 @@ static bool parse_name(kr_import *im, const char *name, run_name *out) {
     while (n > 0 && is_suffix_part(out->part[n - 1])) {
         const char *s = out->part[--n];
         out->query_aware |= strcmp(s, "query_aware") == 0 || strcmp(s, "compressed_questions") == 0;
-        if (!starts(s, "key_channel_cr") && !starts(s, "channel"))
-            out->setting = kr_import_text(im, "%s%s%s", s, *out->setting ? " " : "", out->setting);
+        if (starts(s, "fraction"))
+            out->fraction = s + strlen("fraction");
+        if (starts(s, "max_context"))
+            out->context = s + strlen("max_context");
     }
     if (out->dataset == NULL || n < 4 || !is_number(out->part[n - 1]))
         return false;
@@ -206,25 +208,37 @@ static bool yes(const char *s) {
     return s != NULL && (strcmp(s, "true") == 0 || strcmp(s, "True") == 0);
 }
 
+/* A number in one spelling, so that 0.5 and 0.500 are the same setting. */
+static const char *plain_number(kr_import *im, const char *s) {
+    kr_dec d;
+    char text[KR_DEC_TEXT];
+    return kr_dec_parse(s, strlen(s), &d, NULL) == KR_OK ? kr_import_text(im, "%s", kr_dec_text(d, text))
+                                                         : s;
+}
+
+static void add_setting(kr_import *im, kr_run *r, const char *name, const char *value) {
+    r->setting = kr_import_text(im, "%s%s%s%s%s", r->setting, *r->setting != '\0' ? ", " : "", name,
+                                *value != '\0' ? " " : "", value);
+}
+
 /* Everything but the method and its strength that changes what the model is asked. */
-static const char *setting_of(kr_import *im, const kr_run *r, const kr_yamlmap *cfg,
-                              const char *from_name) {
-    const char *fraction = kr_yamlmap_get(cfg, "fraction");
-    const char *context = kr_yamlmap_get(cfg, "max_context_length");
-    const char *fp8 = kr_yamlmap_get(cfg, "fp8");
-    double f = fraction != NULL ? strtod(fraction, NULL) : 1;
-    if (cfg == NULL)
-        return from_name;
-    return kr_import_text(im, "%s%s%s%s%s%s", r->query_aware ? "query_aware " : "",
-                          f < 1 ? "fraction=" : "", f < 1 ? fraction : "",
-                          context != NULL ? " max_context=" : "", context != NULL ? context : "",
-                          yes(fp8) ? " fp8" : "");
+static void settings_of(kr_import *im, kr_run *r, const kr_yamlmap *cfg, const run_name *name) {
+    const char *fraction = cfg != NULL ? kr_yamlmap_get(cfg, "fraction") : name->fraction;
+    const char *context = cfg != NULL ? kr_yamlmap_get(cfg, "max_context_length") : name->context;
+    if (r->query_aware)
+        add_setting(im, r, "query_aware", "");
+    if (fraction != NULL && strtod(fraction, NULL) < 1)
+        add_setting(im, r, "fraction", plain_number(im, fraction));
+    if (context != NULL)
+        add_setting(im, r, "max_context", plain_number(im, context));
+    if (yes(kr_yamlmap_get(cfg, "fp8")))
+        add_setting(im, r, "fp8", "");
 }
 
 /* RULER's data_dir is the length of the prompts: another length is another benchmark. */
 static void place_subset(kr_import *im, kr_run *r, const char *data_dir) {
     if (data_dir != NULL && r->dataset != NULL && strcmp(r->dataset, "ruler") == 0)
-        r->setting = kr_import_text(im, "%s%slength %s", r->setting, *r->setting ? " " : "", data_dir);
+        add_setting(im, r, "length", data_dir);
     else
         r->subset = data_dir;
 }
@@ -239,7 +253,7 @@ static kr_status describe(kr_import *im, kr_run *r, const run_name *name, const 
     r->query_aware = cfg != NULL ? yes(kr_yamlmap_get(cfg, "query_aware")) ||
                                        yes(kr_yamlmap_get(cfg, "compress_questions"))
                                  : name->query_aware;
-    r->setting = setting_of(im, r, cfg, name->setting);
+    settings_of(im, r, cfg, name);
     place_subset(im, r, data_dir);
     if (r->press == NULL || r->dataset == NULL)
         return kr_fail(err, KR_EFORMAT,
@@ -516,6 +530,18 @@ static void check_metrics(kr_import *im, kr_run *r) {
     free(text);
 }
 
+/* Plain presses report their own setting; another figure means another setting. */
+static void check_retained(kr_import *im, const kr_run *r) {
+    char level[KR_DEC_TEXT];
+    if (r->level_kind != KR_LEVEL_RETENTION || r->retained_n == 0)
+        return;
+    double mean = r->retained_sum / (double)r->retained_n;
+    if (fabs(mean - kr_dec_double(r->level)) > 0.02)
+        kr_import_say(im, KR_NOTE_WARNING,
+                      "%s: its rows report that %.3f was kept on average, its setting says %s.", r->name,
+                      mean, kr_dec_text(r->level, level));
+}
+
 static kr_status read_run(kr_import *im, kr_run *r, kr_error *err) {
     kr_source_file *f = NULL;
     kr_status st = kr_source_open(r->path, &f, err);
@@ -527,6 +553,7 @@ static kr_status read_run(kr_import *im, kr_run *r, kr_error *err) {
         return st;
     }
     check_metrics(im, r);
+    check_retained(im, r);
     return kr_run_close(r, f, err);
 }
 

@@ -153,7 +153,8 @@ static kr_status add_run(kr_import *im, const char *path, bool snapkv, kr_error 
     if (!understand(im, path, &label, &task, &flat))
         return KR_OK;
     kr_arena_reset(&im->row);
-    if (kr_lit_get(kr_json_first(path, &im->row), "pred") == NULL)
+    const kr_lit *first = kr_json_first(path, &im->row); /* a broken file is a run that will be refused */
+    if (first != NULL && kr_lit_get(first, "pred") == NULL)
         return KR_OK;
     kr_run *r = kr_import_run_new(im, path, kr_import_text(im, "%s/%s", label, task), err);
     if (r == NULL)

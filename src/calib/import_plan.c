@@ -55,8 +55,7 @@ static void settle_reruns(kr_import *im) {
         }
         r->left_out = kr_import_text(im, "a rerun of the same setting; %s is used", best->name);
         kr_import_say(im, KR_NOTE_INFO, "%s is a rerun of the same setting as %s: not counted%s.",
-                      r->name, best->name,
-                      r->rerun < best->rerun ? ", because it is unfinished" : "");
+                      r->name, best->name, r->complete ? "" : ", because it is unfinished");
     }
 }
 
@@ -66,7 +65,7 @@ static kr_status agree(kr_import *im, const char *what, size_t offset, kr_error 
     size_t count[4], n = 0;
     for (size_t i = 0; i < im->n_runs; i++) {
         const kr_run *r = &im->runs[i];
-        const char *v = *(const char *const *)((const char *)r + offset);
+        const char *v = *(const char *const *)(const void *)((const char *)r + offset);
         size_t k = 0;
         if (r->left_out != NULL || v == NULL)
             continue;
@@ -85,7 +84,8 @@ static kr_status agree(kr_import *im, const char *what, size_t offset, kr_error 
     return kr_fail(err, KR_EFORMAT,
                    "the runs are of different %s: '%.120s' (%zu), '%.120s' (%zu)%s; import one at a "
                    "time (--only and --skip choose runs by name)",
-                   what, values[0], count[0], values[1], count[1], n > 2 ? " and more" : "");
+                   what, *values[0] != '\0' ? values[0] : "plain", count[0],
+                   *values[1] != '\0' ? values[1] : "plain", count[1], n > 2 ? " and more" : "");
 }
 
 static size_t find_group(const kr_import *im, const kr_run *r) {
@@ -108,7 +108,7 @@ static kr_status make_groups(kr_import *im, kr_error *err) {
             return kr_fail(err, KR_EFORMAT,
                            "two full-KV runs of the same data: %s and %s; leave one out with --skip, "
                            "or give it as --second-full",
-                           im->runs[im->groups[g].full].name, r->name);
+                           im->runs[im->groups[g].full].path, r->path);
         r->group = im->n_groups;
         im->groups[im->n_groups++] = (kr_group){.subset = r->subset, .setting = r->setting, .full = i};
     }
@@ -297,7 +297,7 @@ static kr_status check_coverage(kr_import *im, kr_error *err) {
                          "two runs for %s, %s, on the same data: %s and %s; leave one out with "
                          "--skip, or tell them apart with --level METHOD@TEXT=R",
                          r->method, kr_import_level_text(r->level_kind, r->level, level),
-                         im->runs[*s - 1].name, r->name);
+                         im->runs[*s - 1].path, r->path);
         *s = i + 1;
     }
     for (size_t p = 0; p < im->n_policies && st == KR_OK; p++)
