@@ -23,15 +23,15 @@ struct kr_csv {
 
     char *text; /* fields of this record, one after the other */
     size_t len, cap;
-    size_t *begin;       /* [cap_fields + 1] begin[i+1] is where field i ends */
+    size_t *begin; /* [cap_fields + 1] begin[i+1] is where field i ends */
     size_t fields, cap_fields;
     place where;
-    size_t bare_from;    /* offset in text from which bytes came from outside quotes */
-    size_t field_len;    /* bytes seen in this field, kept or not */
-    bool quoted_any;     /* this record has had a quoted field */
+    size_t bare_from; /* offset in text from which bytes came from outside quotes */
+    size_t field_len; /* bytes seen in this field, kept or not */
+    bool quoted_any;  /* this record has had a quoted field */
 
-    char **names;        /* [columns] */
-    bool *skip;          /* [columns] */
+    char **names; /* [columns] */
+    bool *skip;   /* [columns] */
     size_t columns;
     size_t record, line, record_line, quote_line, ragged;
 };
@@ -324,9 +324,8 @@ kr_status kr_csv_next(kr_csv *c, bool *got, kr_error *err) {
     if (more) {
         c->record++;
         if (c->fields != c->columns && !c->lenient)
-            return kr_fail(err, KR_EFORMAT,
-                           "%s:%zu: record %zu has %zu fields, the header has %zu", c->file,
-                           c->record_line, c->record, c->fields, c->columns);
+            return kr_fail(err, KR_EFORMAT, "%s:%zu: record %zu has %zu fields, the header has %zu",
+                           c->file, c->record_line, c->record, c->fields, c->columns);
         c->ragged += c->fields != c->columns;
     }
     *got = more;

@@ -17,10 +17,10 @@
 typedef ptrdiff_t kr_csv_read(void *ctx, char *buf, size_t n);
 
 typedef struct {
-    const char *name;  /* file name for messages, borrowed while the reader lives */
-    char delimiter;    /* 0 means ',' */
-    size_t max_field;  /* bytes in one field; 0 means 64 MiB */
-    bool lenient;      /* short records are padded with empty fields, long ones cut */
+    const char *name; /* file name for messages, borrowed while the reader lives */
+    char delimiter;   /* 0 means ',' */
+    size_t max_field; /* bytes in one field; 0 means 64 MiB */
+    bool lenient;     /* short records are padded with empty fields, long ones cut */
 } kr_csv_opts;
 
 typedef struct kr_csv kr_csv;
@@ -38,7 +38,7 @@ kr_status kr_csv_open(const kr_csv_opts *opts, kr_csv_read *read, void *ctx, kr_
 void kr_csv_free(kr_csv *c); /* NULL is allowed */
 
 size_t kr_csv_columns(const kr_csv *c);
-const char *kr_csv_name(const kr_csv *c, size_t column); /* NUL-terminated, lives as long as c */
+const char *kr_csv_name(const kr_csv *c, size_t column);  /* NUL-terminated, lives as long as c */
 ptrdiff_t kr_csv_find(const kr_csv *c, const char *name); /* column, or -1 */
 
 /* Drops the contents of a column from now on (its fields read as empty): a column of whole prompts

@@ -33,7 +33,8 @@ typedef struct {
     const char *kind; /* an importer's name; NULL or "auto": detected */
     const char *const *paths;
     size_t n_paths;
-    const char *const *levels; /* "METHOD=R" or "METHOD@TEXT=R" (runs whose name holds TEXT); R: share
+    const char *const
+        *levels; /* "METHOD=R" or "METHOD@TEXT=R" (runs whose name holds TEXT); R: share
                                 * kept, "threshold:X", "budget:N" (tokens per head) or "bits:N" */
     size_t n_levels;
     const char *const *methods; /* "TEXT=NAME": runs whose name holds TEXT are of method NAME */
@@ -48,18 +49,19 @@ typedef struct {
     const char *contract_method;   /* or NULL */
     const char *contract_declared; /* date, or NULL */
     kr_lack lack;
-    bool by_occurrence; /* equal keys in another order are joined in their order of occurrence */
-    bool lenient;       /* ragged CSV records and broken JSON lines are left out, with a warning */
-    const char *columns;     /* generic: "id=..,task=..,prediction=..", or NULL */
-    const char *ratio_means; /* generic: "kept", "removed", "budget", "bits", "threshold", or NULL */
-    double scale;            /* generic: the best possible score; 0 means 1 */
-    const char *full;        /* name of the full-KV run or method where the files do not tell */
-    const char *scorer;      /* scorer for all rows, where the files do not tell */
-    const char *code_sim;    /* "levenshtein" (default) or "difflib" */
-    const char *dataset;     /* LongBench folders: "longbench" or "longbench-e", where it matters */
-    double bits_of;          /* bits of an uncompressed cache entry; 0 means 16 */
-    bool coerce;             /* InfiniteBench: digits in string labels count as numbers */
-    const char *order;       /* generic: runs from conservative to aggressive, comma separated */
+    bool by_occurrence;  /* equal keys in another order are joined in their order of occurrence */
+    bool lenient;        /* ragged CSV records and broken JSON lines are left out, with a warning */
+    const char *columns; /* generic: "id=..,task=..,prediction=..", or NULL */
+    const char
+        *ratio_means;     /* generic: "kept", "removed", "budget", "bits", "threshold", or NULL */
+    double scale;         /* generic: the best possible score; 0 means 1 */
+    const char *full;     /* name of the full-KV run or method where the files do not tell */
+    const char *scorer;   /* scorer for all rows, where the files do not tell */
+    const char *code_sim; /* "levenshtein" (default) or "difflib" */
+    const char *dataset;  /* LongBench folders: "longbench" or "longbench-e", where it matters */
+    double bits_of;       /* bits of an uncompressed cache entry; 0 means 16 */
+    bool coerce;          /* InfiniteBench: digits in string labels count as numbers */
+    const char *order;    /* generic: runs from conservative to aggressive, comma separated */
 } kr_import_opts;
 
 typedef struct kr_import kr_import;

@@ -129,7 +129,10 @@ static void record_run(maker *m, const kr_run *r, bool first) {
     char level[64];
     kr_buf_printf(b, "%s{\"path\":", first ? "" : ",");
     kr_json_put_string(b, r->path);
-    put_text(b, "role", r->left_out != NULL && r->sha256[0] == '\0' ? "left out" : r->full ? "full" : "compressed");
+    put_text(b, "role",
+             r->left_out != NULL && r->sha256[0] == '\0' ? "left out"
+             : r->full                                   ? "full"
+                                                         : "compressed");
     if (r->left_out != NULL)
         put_text(b, "why", r->left_out);
     if (r->method != NULL) {
@@ -152,8 +155,8 @@ static void record_run(maker *m, const kr_run *r, bool first) {
 }
 
 static void record(maker *m) {
-    static const char *const lack[] = {[KR_LACK_EVENT] = "event", [KR_LACK_ROW] = "row",
-                                       [KR_LACK_TASK] = "task"};
+    static const char *const lack[] = {
+        [KR_LACK_EVENT] = "event", [KR_LACK_ROW] = "row", [KR_LACK_TASK] = "task"};
     kr_import *im = m->im;
     kr_buf *b = &m->record;
     kr_buf_puts(b, "\"import\":{\"kind\":");
@@ -193,7 +196,8 @@ static const char *scorer_name(maker *m) {
         if (i == 0)
             first = rule;
         else if (rule.scorer != first.scorer)
-            return r->dataset != NULL ? kr_import_text(m->im, "by task (%s)", r->dataset) : "by task";
+            return r->dataset != NULL ? kr_import_text(m->im, "by task (%s)", r->dataset)
+                                      : "by task";
     }
     return first.scorer != NULL ? first.scorer->name : NULL;
 }
@@ -240,7 +244,8 @@ static kr_status add_requests(maker *m, kr_builder *b, kr_error *err) {
     for (size_t i = 0; i < im->n_reqs && st == KR_OK; i++) {
         const kr_req *q = &im->reqs[i];
         char id[256];
-        int n = snprintf(id, sizeof id, "%.200s-%05zu", im->tasks[q->row.task], place[q->row.task]++);
+        int n =
+            snprintf(id, sizeof id, "%.200s-%05zu", im->tasks[q->row.task], place[q->row.task]++);
         if (!kept(m, q))
             continue;
         for (size_t p = 0; p < im->n_policies; p++)
@@ -250,9 +255,15 @@ static kr_status add_requests(maker *m, kr_builder *b, kr_error *err) {
             kr_buf_puts(&extra, "\"source_id\":");
             kr_json_put_string(&extra, im->ids.s + q->row.id - 1);
         }
-        kr_request r = {.id = id, .id_len = (size_t)n, .task = m->task[q->row.task].index,
-                        .tokens = q->row.tokens, .full = q->row.utility, .full2 = q->full2,
-                        .utility = u, .extra = extra.len > 0 ? extra.s : NULL, .extra_len = extra.len};
+        kr_request r = {.id = id,
+                        .id_len = (size_t)n,
+                        .task = m->task[q->row.task].index,
+                        .tokens = q->row.tokens,
+                        .full = q->row.utility,
+                        .full2 = q->full2,
+                        .utility = u,
+                        .extra = extra.len > 0 ? extra.s : NULL,
+                        .extra_len = extra.len};
         st = kr_builder_add(b, &r, err);
     }
     im->used = kr_builder_count(b);
@@ -286,7 +297,8 @@ static kr_status build(maker *m, kr_calib **out, kr_error *err) {
     list_sources(m);
     record(m);
     kr_calib_meta meta = header(m);
-    kr_status st = kr_builder_new(&meta, m->names, m->n_names, m->policy, im->n_policies, NULL, &b, err);
+    kr_status st =
+        kr_builder_new(&meta, m->names, m->n_names, m->policy, im->n_policies, NULL, &b, err);
     if (st != KR_OK)
         return st;
     st = add_requests(m, b, err);
@@ -327,17 +339,18 @@ void kr_import_explain(const kr_import *im, kr_buf *out) {
         const kr_run *r = &im->runs[i];
         kr_buf_printf(out, "%s%s%s\n", r->path, r->column != NULL ? " : " : "",
                       r->column != NULL ? r->column : "");
-        kr_buf_printf(out, "  %s%s%s%s%s, model %s\n", r->dataset != NULL ? r->dataset : "data set unknown",
-                      r->subset != NULL ? " / " : "", r->subset != NULL ? r->subset : "",
-                      r->setting[0] != '\0' ? ", " : "", r->setting,
-                      r->model != NULL ? r->model : "unknown");
+        kr_buf_printf(
+            out, "  %s%s%s%s%s, model %s\n", r->dataset != NULL ? r->dataset : "data set unknown",
+            r->subset != NULL ? " / " : "", r->subset != NULL ? r->subset : "",
+            r->setting[0] != '\0' ? ", " : "", r->setting, r->model != NULL ? r->model : "unknown");
         if (r->full)
             kr_buf_puts(out, "  full KV");
         else
             kr_buf_printf(out, "  %s, %s%s%s%s", r->method,
                           kr_import_level_text(r->level_kind, r->level, level),
                           r->level_from != NULL ? " (" : "",
-                          r->level_from != NULL ? r->level_from : "", r->level_from != NULL ? ")" : "");
+                          r->level_from != NULL ? r->level_from : "",
+                          r->level_from != NULL ? ")" : "");
         kr_buf_printf(out, "%s%s\n", r->left_out != NULL ? "; not used: " : "",
                       r->left_out != NULL ? r->left_out : "");
     }
@@ -349,7 +362,8 @@ static void task_means(const kr_import *im, kr_buf *out, bool full, size_t polic
         size_t n = 0;
         for (size_t i = 0; i < im->n_runs; i++) {
             const kr_run *r = &im->runs[i];
-            if (r->left_out != NULL || r->full != full || (!full && r->policy != policy) || t >= r->n_sum)
+            if (r->left_out != NULL || r->full != full || (!full && r->policy != policy) ||
+                t >= r->n_sum)
                 continue;
             sum += r->sum[t];
             n += r->count[t];

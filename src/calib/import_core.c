@@ -150,14 +150,16 @@ kr_run *kr_import_run_new(kr_import *im, const char *path, const char *name, kr_
 
 size_t kr_import_task(kr_import *im, const char *name, size_t len, kr_error *err) {
     size_t last = im->last_task;
-    if (last < im->n_tasks && strlen(im->tasks[last]) == len && memcmp(im->tasks[last], name, len) == 0)
+    if (last < im->n_tasks && strlen(im->tasks[last]) == len &&
+        memcmp(im->tasks[last], name, len) == 0)
         return last;
     for (size_t i = 0; i < im->n_tasks; i++)
         if (strlen(im->tasks[i]) == len && memcmp(im->tasks[i], name, len) == 0)
             return im->last_task = i;
     if (im->n_tasks == MAX_TASKS || len == 0 || memchr(name, '\0', len) != NULL) {
-        kr_fail(err, KR_EFORMAT, len == 0 ? "a row has an empty task name"
-                                          : "more than %d task names, or a name with a zero byte",
+        kr_fail(err, KR_EFORMAT,
+                len == 0 ? "a row has an empty task name"
+                         : "more than %d task names, or a name with a zero byte",
                 MAX_TASKS);
         return KR_NONE;
     }
@@ -219,7 +221,10 @@ static kr_rule rule_of(const kr_import *im, const kr_run *run, const char *task)
     if (im->opts.scorer == NULL)
         return kr_rule_for(run->family, run->dataset, task, im->opts.code_sim);
     const kr_scorer *s = kr_scorer_find(im->opts.scorer);
-    return (kr_rule){s, KR_PREP_NONE, s == NULL ? "unknown scorer" : s->run == NULL ? s->refused : NULL};
+    return (kr_rule){s, KR_PREP_NONE,
+                     s == NULL        ? "unknown scorer"
+                     : s->run == NULL ? s->refused
+                                      : NULL};
 }
 
 /* The score by our own scorer; `why` of the result when there is none. */
@@ -229,8 +234,12 @@ static kr_score own_score(kr_import *im, const kr_run *run, const char *task, co
         return (kr_score){.why = rule.why};
     kr_str p = kr_str_valid(&im->row, in->prediction, in->prediction_len);
     p = kr_rule_prepare(rule.prep, p);
-    kr_score_in s = {.prediction = p.s, .prediction_len = p.len, .answers = in->answers,
-                     .classes = in->classes, .arena = &im->row, .rouge_limit = KR_ROUGE_LIMIT,
+    kr_score_in s = {.prediction = p.s,
+                     .prediction_len = p.len,
+                     .answers = in->answers,
+                     .classes = in->classes,
+                     .arena = &im->row,
+                     .rouge_limit = KR_ROUGE_LIMIT,
                      .coerce = im->opts.coerce};
     return kr_scorer_run(rule.scorer, &s);
 }
@@ -272,7 +281,9 @@ kr_status kr_run_row(kr_import *im, kr_run *run, const kr_row_in *in, kr_error *
     kr_key_add_answers(&answers, in->answers);
     kr_key_add(&prediction, in->prediction, in->prediction_len);
     kr_irow *r = &im->rows[im->n_rows++];
-    *r = (kr_irow){.key = in->key, .answers = answers.a ^ in->data, .prediction = prediction.a,
+    *r = (kr_irow){.key = in->key,
+                   .answers = answers.a ^ in->data,
+                   .prediction = prediction.a,
                    .prompt = in->prompt};
     if (in->id != NULL) {
         kr_key_add(&id, im->tasks[task], strlen(im->tasks[task]));

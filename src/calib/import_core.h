@@ -39,16 +39,16 @@ bool kr_key_equal(kr_key a, kr_key b);
 /* One row while its run is joined. */
 typedef struct {
     kr_key key;
-    uint64_t id_key;     /* of task and native id; 0: the row has no id */
+    uint64_t id_key;                      /* of task and native id; 0: the row has no id */
     uint64_t answers, prediction, prompt; /* hashes; prompt 0: unknown */
-    int64_t utility;     /* nano-units, or KR_MISSING */
+    int64_t utility;                      /* nano-units, or KR_MISSING */
     uint32_t task, line;
-    uint32_t id;         /* offset + 1 in the import's text of ids; 0: none */
-    int32_t tokens;      /* -1 unknown */
+    uint32_t id;    /* offset + 1 in the import's text of ids; 0: none */
+    int32_t tokens; /* -1 unknown */
 } kr_irow;
 
 typedef struct {
-    kr_irow row;      /* of the full-KV run */
+    kr_irow row; /* of the full-KV run */
     int64_t full2;
     uint32_t group;
     uint32_t matched; /* policies with a row for it */
@@ -56,11 +56,12 @@ typedef struct {
 
 typedef struct kr_run {
     /* set by discover; strings live in the import's arena */
-    const char *path;    /* file with the predictions */
-    const char **parts;  /* [n_parts] further files of the same run, in order; path is the first */
+    const char *path;   /* file with the predictions */
+    const char **parts; /* [n_parts] further files of the same run, in order; path is the first */
     size_t n_parts;
-    const char *name;    /* for people: the run's directory or file */
-    const char *dataset, *subset, *model, *press; /* NULL: unknown. press: as the source spells it */
+    const char *name; /* for people: the run's directory or file */
+    const char *dataset, *subset, *model,
+        *press;          /* NULL: unknown. press: as the source spells it */
     const char *method;  /* canonical; NULL for full KV */
     const char *setting; /* prompt settings that must agree with the full run; "" for none */
     const char *metrics; /* file of native means, or NULL */
@@ -75,21 +76,22 @@ typedef struct kr_run {
     const char *left_out; /* why it is not used; NULL: used */
     int variant;          /* the importer's own */
     const char *column;   /* the importer's own: column or key of this run in the file */
-    const void *mapping; /* the importer's own, in the import's arena */
-    const void *visitor; /* the importer's own, while reading */
+    const void *mapping;  /* the importer's own, in the import's arena */
+    const void *visitor;  /* the importer's own, while reading */
 
     /* set while reading */
     size_t group, policy;
     char sha256[KR_SHA256_HEX];
     char (*part_sha256)[KR_SHA256_HEX]; /* [n_parts] in the import's arena */
     uint64_t bytes;
-    size_t rows, matched, lacking, surplus, repeated, unscored, native_differs, native_seen, prompts_differ;
+    size_t rows, matched, lacking, surplus, repeated, unscored, native_differs, native_seen,
+        prompts_differ;
     const char *unscored_why;
     const char *joined_by; /* "id", "key", "position" */
     bool order_differs;
     double retained_sum;
     size_t retained_n;
-    double *sum;  /* [n_tasks then] score totals by task */
+    double *sum; /* [n_tasks then] score totals by task */
     size_t *count, n_sum;
 } kr_run;
 
@@ -116,8 +118,8 @@ typedef struct kr_importer kr_importer;
 struct kr_import {
     kr_import_opts opts;
     const kr_importer *importer;
-    kr_arena arena;  /* strings of the import's life */
-    kr_arena row;    /* one row; reset between rows */
+    kr_arena arena; /* strings of the import's life */
+    kr_arena row;   /* one row; reset between rows */
     kr_tree tree;
     kr_run *runs;
     size_t n_runs, cap_runs;
@@ -131,7 +133,7 @@ struct kr_import {
     size_t n_reqs, cap_reqs;
     kr_irow *rows; /* of the run that is being read */
     size_t n_rows, cap_rows;
-    kr_buf ids;    /* native ids, each terminated */
+    kr_buf ids; /* native ids, each terminated */
     kr_note *notes;
     size_t n_notes, cap_notes;
     size_t used, dropped, second_rows; /* requests in the result, left out */
@@ -158,7 +160,8 @@ void kr_import_say(kr_import *im, kr_note_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Formatted text in the import's arena; "" when out of memory. */
-const char *kr_import_text(kr_import *im, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *kr_import_text(kr_import *im, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Lower case, other characters than letters and digits as single underscores: "Layer-DefensiveKV"
  * is "layer_defensivekv". */
@@ -170,12 +173,12 @@ typedef struct {
     size_t task_len;
     const char *id; /* native, or NULL */
     size_t id_len;
-    kr_key key;     /* content */
+    kr_key key; /* content */
     const char *prediction;
     size_t prediction_len;
     const kr_lit *answers, *classes; /* NULL: none */
-    uint64_t prompt;   /* hash of what the model was asked, 0 unknown */
-    uint64_t data;     /* hash of the data set's row, 0 unknown: differs between versions of the data */
+    uint64_t prompt;                 /* hash of what the model was asked, 0 unknown */
+    uint64_t data; /* hash of the data set's row, 0 unknown: differs between versions of the data */
     bool has_retained, has_native, native_only;
     double retained, native; /* share kept as measured; score as the source gives it, 0..1 */
     int32_t tokens;          /* prompt tokens; 0 unknown */

@@ -13,15 +13,26 @@
 #include "calib/csv.h"
 
 typedef enum {
-    ROLE_ID, ROLE_TASK, ROLE_QUESTION, ROLE_PREDICTION, ROLE_ANSWERS, ROLE_CLASSES, ROLE_SCORE,
-    ROLE_TOKENS, ROLE_METHOD, ROLE_LEVEL, ROLE_FULL, ROLE_SCORES, N_ROLES
+    ROLE_ID,
+    ROLE_TASK,
+    ROLE_QUESTION,
+    ROLE_PREDICTION,
+    ROLE_ANSWERS,
+    ROLE_CLASSES,
+    ROLE_SCORE,
+    ROLE_TOKENS,
+    ROLE_METHOD,
+    ROLE_LEVEL,
+    ROLE_FULL,
+    ROLE_SCORES,
+    N_ROLES
 } role;
 
 enum { SHAPE_FILES, SHAPE_LONG, SHAPE_WIDE, MAX_WIDE = 256, MAX_LEVELS = 64 };
 
 typedef struct {
-    const char *name;      /* in --col */
-    const char *usual[9];  /* column names tried in order, ended by NULL */
+    const char *name;     /* in --col */
+    const char *usual[9]; /* column names tried in order, ended by NULL */
 } role_info;
 
 static const role_info roles[N_ROLES] = {
@@ -32,18 +43,20 @@ static const role_info roles[N_ROLES] = {
                          {"predicted_answer", "prediction", "pred", "response", "output",
                           "model_response", "completion", NULL}},
     [ROLE_ANSWERS] = {"answers",
-                      {"answers", "answer", "outputs", "references", "ground_truth", "label", "target", NULL}},
+                      {"answers", "answer", "outputs", "references", "ground_truth", "label",
+                       "target", NULL}},
     [ROLE_CLASSES] = {"classes", {"all_classes", "classes", NULL}},
     [ROLE_SCORE] = {"score", {"score", "utility", NULL}},
     [ROLE_TOKENS] = {"tokens", {"tokens", "prompt_tokens", NULL}},
     [ROLE_METHOD] = {"method", {"method", "press", "run", NULL}},
-    [ROLE_LEVEL] = {"level", {"retention", "keep_ratio", "kept", "compression_ratio", "level", NULL}},
+    [ROLE_LEVEL] = {"level",
+                    {"retention", "keep_ratio", "kept", "compression_ratio", "level", NULL}},
     [ROLE_FULL] = {"full", {NULL}},
     [ROLE_SCORES] = {"scores", {NULL}},
 };
 
 typedef struct {
-    const char *role[N_ROLES]; /* column or path; NULL: none */
+    const char *role[N_ROLES];                        /* column or path; NULL: none */
     const char *wide[MAX_WIDE], *wide_name[MAX_WIDE]; /* column, METHOD@LEVEL */
     size_t n_wide;
 } mapping;
@@ -102,7 +115,8 @@ static kr_status visit_table(kr_import *im, kr_run *run, const visitor *v, kr_er
     kr_source_file *f = NULL;
     kr_csv *c = NULL;
     bool got = true;
-    kr_csv_opts o = {.name = run->path, .lenient = im->opts.lenient,
+    kr_csv_opts o = {.name = run->path,
+                     .lenient = im->opts.lenient,
                      .delimiter = kr_ends(run->path, ".tsv") ? '\t' : ','};
     kr_status st = kr_source_open(run->path, &f, err);
     if (st != KR_OK)
@@ -114,8 +128,8 @@ static kr_status visit_table(kr_import *im, kr_run *run, const visitor *v, kr_er
         st = v->each(im, run, &r, v->ctx, err);
     }
     if (st == KR_OK && kr_csv_ragged(c) > 0)
-        kr_import_say(im, KR_NOTE_WARNING, "%s: %zu records with too few or too many fields.", run->name,
-                      kr_csv_ragged(c));
+        kr_import_say(im, KR_NOTE_WARNING, "%s: %zu records with too few or too many fields.",
+                      run->name, kr_csv_ragged(c));
     kr_csv_free(c);
     if (st == KR_OK)
         return kr_run_close(run, f, err);
@@ -124,8 +138,8 @@ static kr_status visit_table(kr_import *im, kr_run *run, const visitor *v, kr_er
 }
 
 /* kr_import_json has no room for a context: the visitor travels in the run. */
-static kr_status json_row(kr_import *im, kr_run *run, const kr_lit *row, const char *text, size_t line,
-                          kr_error *err) {
+static kr_status json_row(kr_import *im, kr_run *run, const kr_lit *row, const char *text,
+                          size_t line, kr_error *err) {
     const visitor *v = run->visitor;
     row_t r = {.object = row, .arena = &im->row, .line = line};
     (void)text;
@@ -166,7 +180,8 @@ static kr_status parse_columns(kr_import *im, mapping *m, kr_error *err) {
         const char *item = kr_import_text(im, "%.*s", (int)n, p), *eq = strchr(item, '=');
         if (eq == NULL || eq == item || eq[1] == '\0')
             return kr_fail(err, KR_EINVAL, "--col '%s': ROLE=NAME is expected", item);
-        kr_status st = map_column(im, m, kr_import_text(im, "%.*s", (int)(eq - item), item), eq + 1, err);
+        kr_status st =
+            map_column(im, m, kr_import_text(im, "%.*s", (int)(eq - item), item), eq + 1, err);
         if (st != KR_OK)
             return st;
         p += n + (p[n] == ',');
@@ -184,8 +199,10 @@ static void fill_usual(mapping *m, const row_t *first) {
 
 static kr_status take_first(kr_import *im, kr_run *run, const row_t *r, void *ctx, kr_error *err) {
     mapping *m = ctx;
-    (void)run;
     (void)im;
+    if (cell(r, "kvrisk") != NULL)
+        return kr_fail(err, KR_EFORMAT, "%s: a calibration file already; kvrisk opens it as it is",
+                       run->path);
     fill_usual(m, r);
     return kr_fail(err, KR_ECANCELED, "seen enough");
 }
@@ -200,7 +217,8 @@ static kr_status map_file(kr_import *im, const char *path, mapping *m, kr_error 
     st = visit(im, &probe, take_first, m, &inner);
     if (st == KR_ECANCELED)
         return KR_OK;
-    return st == KR_OK ? kr_fail(err, KR_EFORMAT, "%s: no rows", path) : kr_fail(err, st, "%s", inner.msg);
+    return st == KR_OK ? kr_fail(err, KR_EFORMAT, "%s: no rows", path)
+                       : kr_fail(err, st, "%s", inner.msg);
 }
 
 /* --- levels ------------------------------------------------------------------------------------------------- */
@@ -223,10 +241,11 @@ static kr_status set_level(kr_import *im, kr_run *r, const char *text, const cha
     if (kr_dec_parse_percent(text, &x, NULL) != KR_OK)
         return KR_OK; /* a name such as int4: --order or --level places it */
     if (meaning == NULL)
-        return kr_fail(err, KR_EINVAL,
-                       "%s: level '%s' may be the share kept or the share removed; --ratio-means says "
-                       "which (kept, removed, budget, bits or threshold)",
-                       r->name, text);
+        return kr_fail(
+            err, KR_EINVAL,
+            "%s: level '%s' may be the share kept or the share removed; --ratio-means says "
+            "which (kept, removed, budget, bits or threshold)",
+            r->name, text);
     r->level_from = kr_import_text(im, "level column, %s", meaning);
     r->level = x;
     r->level_kind = KR_LEVEL_RETENTION;
@@ -235,12 +254,14 @@ static kr_status set_level(kr_import *im, kr_run *r, const char *text, const cha
     else if (strcmp(meaning, "budget") == 0)
         r->level_kind = KR_LEVEL_BUDGET;
     else if (strcmp(meaning, "bits") == 0)
-        r->level = kr_dec_from_double(kr_dec_double(x) / (im->opts.bits_of > 0 ? im->opts.bits_of : 16), 9);
+        r->level = kr_dec_from_double(
+            kr_dec_double(x) / (im->opts.bits_of > 0 ? im->opts.bits_of : 16), 9);
     else if (strcmp(meaning, "removed") == 0 && !kr_dec_sub(one, x, &r->level))
         return kr_fail(err, KR_EFORMAT, "%s: level '%s' is no share", r->name, text);
-    if (r->level_kind == KR_LEVEL_RETENTION && (kr_dec_cmp(r->level, zero) <= 0 || kr_dec_cmp(r->level, one) > 0))
-        return kr_fail(err, KR_EFORMAT, "%s: level '%s' (%s) leaves a share outside (0, 1]", r->name, text,
-                       meaning);
+    if (r->level_kind == KR_LEVEL_RETENTION &&
+        (kr_dec_cmp(r->level, zero) <= 0 || kr_dec_cmp(r->level, one) > 0))
+        return kr_fail(err, KR_EFORMAT, "%s: level '%s' (%s) leaves a share outside (0, 1]",
+                       r->name, text, meaning);
     return KR_OK;
 }
 
@@ -320,11 +341,13 @@ static kr_status note_pair(kr_import *im, kr_run *run, const row_t *r, void *ctx
             return KR_OK;
     }
     if (levels >= MAX_LEVELS)
-        return kr_fail(err, KR_EFORMAT,
-                       "%s:%zu: method %s has more than %d levels: column '%s' seems to hold what was "
-                       "measured, not what was set",
-                       s->path, r->line, method, MAX_LEVELS, s->m->role[ROLE_LEVEL]);
-    kr_run *n = new_run(im, s->path, method, level, kr_import_text(im, "%s", level), SHAPE_LONG, err);
+        return kr_fail(
+            err, KR_EFORMAT,
+            "%s:%zu: method %s has more than %d levels: column '%s' seems to hold what was "
+            "measured, not what was set",
+            s->path, r->line, method, MAX_LEVELS, s->m->role[ROLE_LEVEL]);
+    kr_run *n =
+        new_run(im, s->path, method, level, kr_import_text(im, "%s", level), SHAPE_LONG, err);
     if (n == NULL)
         return err->code;
     return n->full ? KR_OK : set_level(im, n, level, meaning_of(im, s->m), err);
@@ -347,7 +370,8 @@ static kr_status take_map(kr_import *im, kr_run *run, const row_t *r, void *ctx,
 static kr_status add_columns(kr_import *im, const char *path, const mapping *m, kr_error *err) {
     kr_status st = KR_OK;
     if (m->role[ROLE_FULL] != NULL)
-        st = new_run(im, path, "full", "", m->role[ROLE_FULL], SHAPE_WIDE, err) != NULL ? KR_OK : err->code;
+        st = new_run(im, path, "full", "", m->role[ROLE_FULL], SHAPE_WIDE, err) != NULL ? KR_OK
+                                                                                        : err->code;
     if (m->role[ROLE_FULL] != NULL && st == KR_OK) {
         im->runs[im->n_runs - 1].full = true;
         im->runs[im->n_runs - 1].method = NULL;
@@ -376,7 +400,8 @@ static kr_status add_file_run(kr_import *im, const char *path, const mapping *m,
     if (m->role[ROLE_LEVEL] != NULL)
         visit(im, &probe, take_level, (void *)(uintptr_t)m, &ignored);
     const char *level = probe.column != NULL ? probe.column : "";
-    kr_run *r = new_run(im, path, kr_import_text(im, "%.*s", (int)(dot - base), base), "", NULL, SHAPE_FILES, err);
+    kr_run *r = new_run(im, path, kr_import_text(im, "%.*s", (int)(dot - base), base), "", NULL,
+                        SHAPE_FILES, err);
     if (r == NULL)
         return err->code;
     return r->full ? KR_OK : set_level(im, r, level, meaning_of(im, m), err);
@@ -432,12 +457,13 @@ static kr_status score_of(kr_import *im, const kr_run *run, const row_t *r, cons
         char *end;
         x = strtod(text, &end) / scale;
         if (end == text || end[strspn(end, " ")] != '\0')
-            return kr_fail(err, KR_EFORMAT, "%s:%zu: score '%.60s' is no number", run->path, r->line, text);
+            return kr_fail(err, KR_EFORMAT, "%s:%zu: score '%.60s' is no number", run->path,
+                           r->line, text);
     }
     if (!(x >= 0 && x <= 1))
-        return kr_fail(err, KR_EFORMAT,
-                       "%s:%zu: score '%.60s' is outside 0 to 1%s", run->path, r->line, text,
-                       im->opts.scale > 0 ? " after --scale" : "; --scale says what the best score is");
+        return kr_fail(
+            err, KR_EFORMAT, "%s:%zu: score '%.60s' is outside 0 to 1%s", run->path, r->line, text,
+            im->opts.scale > 0 ? " after --scale" : "; --scale says what the best score is");
     in->has_native = true;
     in->native = x;
     return KR_OK;
@@ -505,13 +531,16 @@ static kr_status take_row(kr_import *im, kr_run *run, const row_t *r, void *ctx,
 static kr_status read_run(kr_import *im, kr_run *run, kr_error *err) {
     const mapping *m = run->mapping;
     if (run->variant != SHAPE_WIDE && m->role[ROLE_SCORE] == NULL && im->opts.scorer == NULL)
-        return kr_fail(err, KR_EFORMAT,
-                       "%s: no column of scores; --col score=NAME names it, or --scorer NAME scores the "
-                       "predictions",
-                       run->path);
+        return kr_fail(
+            err, KR_EFORMAT,
+            "%s: no column of scores; --col score=NAME names it, or --scorer NAME scores the "
+            "predictions",
+            run->path);
     return visit(im, run, take_row, NULL, err);
 }
 
 const kr_importer kr_importer_generic = {
-    "generic", "CSV, TSV, JSON, JSON Lines with columns of one's own (--col)", probe, discover, read_run, NULL,
+    "generic", "CSV, TSV, JSON, JSON Lines with columns of one's own (--col)",
+    probe,     discover,
+    read_run,  NULL,
 };

@@ -103,10 +103,11 @@ static bool index_make(index_t *x, const row_view *v, bool ids) {
 /* --- the full-KV run ----------------------------------------------------------------------------- */
 
 static kr_status repeated_id(const kr_run *run, const kr_irow *a, const kr_irow *b, kr_error *err) {
-    return kr_fail(err, KR_EFORMAT,
-                   "%s:%u: the same request as at line %u, with another prediction; which one counts "
-                   "cannot be known",
-                   run->path, (unsigned)b->line, (unsigned)a->line);
+    return kr_fail(
+        err, KR_EFORMAT,
+        "%s:%u: the same request as at line %u, with another prediction; which one counts "
+        "cannot be known",
+        run->path, (unsigned)b->line, (unsigned)a->line);
 }
 
 /* Rows with an id seen before are dropped when they say the same, refused when they do not. */
@@ -160,16 +161,18 @@ static kr_status tidy(kr_import *im, kr_run *run, bool *ids, kr_error *err) {
     if (st == KR_OK && im->n_rows != before)
         recount(im, run);
     if (run->repeated > 0)
-        kr_import_say(im, KR_NOTE_WARNING, "%s: %zu rows repeat an earlier row and are not counted.",
-                      run->name, run->repeated);
+        kr_import_say(im, KR_NOTE_WARNING,
+                      "%s: %zu rows repeat an earlier row and are not counted.", run->name,
+                      run->repeated);
     if (run->unscored > 0)
         kr_import_say(im, KR_NOTE_WARNING, "%s: %zu of %zu rows could not be scored (%s).",
                       run->name, run->unscored, run->rows, run->unscored_why);
     if (run->native_differs > 0)
-        kr_import_say(im, KR_NOTE_WARNING,
-                      "%s: the source's own score differs from the recomputed one in %zu of %zu rows; "
-                      "the source's is used.",
-                      run->name, run->native_differs, run->native_seen);
+        kr_import_say(
+            im, KR_NOTE_WARNING,
+            "%s: the source's own score differs from the recomputed one in %zu of %zu rows; "
+            "the source's is used.",
+            run->name, run->native_differs, run->native_seen);
     return st;
 }
 
@@ -190,8 +193,8 @@ kr_status kr_import_join_full(kr_import *im, kr_group *g, kr_run *run, kr_error 
     g->first = im->n_reqs;
     g->n = im->n_rows;
     for (size_t i = 0; i < g->n; i++)
-        im->reqs[im->n_reqs++] = (kr_req){.row = im->rows[i], .full2 = KR_MISSING,
-                                          .group = (uint32_t)(g - im->groups)};
+        im->reqs[im->n_reqs++] =
+            (kr_req){.row = im->rows[i], .full2 = KR_MISSING, .group = (uint32_t)(g - im->groups)};
     run->matched = g->n;
     return KR_OK;
 }
@@ -214,7 +217,8 @@ static void pair(joint *j, size_t at, const kr_irow *row) {
     j->run->matched++;
     if (!j->run->full)
         q->matched++;
-    j->run->prompts_differ += q->row.prompt != 0 && row->prompt != 0 && q->row.prompt != row->prompt;
+    j->run->prompts_differ +=
+        q->row.prompt != 0 && row->prompt != 0 && q->row.prompt != row->prompt;
     if (q->row.answers != row->answers && j->other_answers++ == 0)
         j->other_line = row->line;
 }
@@ -271,29 +275,33 @@ static void report(joint *j) {
     size_t n = j->g->n;
     r->lacking = n - r->matched;
     if (r->matched == 0) {
-        kr_import_say(im, KR_NOTE_WARNING,
-                      "%s: none of its %zu rows is in the full-KV run %s (%zu rows): other requests.",
-                      r->name, im->n_rows, im->runs[j->g->full].name, n);
+        kr_import_say(
+            im, KR_NOTE_WARNING,
+            "%s: none of its %zu rows is in the full-KV run %s (%zu rows): other requests.",
+            r->name, im->n_rows, im->runs[j->g->full].name, n);
         return;
     }
     if (im->n_rows != n)
         kr_import_say(im, KR_NOTE_WARNING, "%s has %zu rows, the full-KV run %zu.", r->name,
                       im->n_rows, n);
     if (r->lacking > 0)
-        kr_import_say(im, KR_NOTE_WARNING, "%s: %zu of %zu requests have no row in it (%s).", r->name,
-                      r->lacking, n, r->full ? "no second score" : lack_words(im->opts.lack));
+        kr_import_say(im, KR_NOTE_WARNING, "%s: %zu of %zu requests have no row in it (%s).",
+                      r->name, r->lacking, n,
+                      r->full ? "no second score" : lack_words(im->opts.lack));
     if (r->surplus > 0)
         kr_import_say(im, KR_NOTE_WARNING,
                       "%s: %zu rows are not in the full-KV run and are not used.", r->name,
                       r->surplus);
     if (r->order_differs)
-        kr_import_say(im, KR_NOTE_INFO, "%s: rows in another order than the full-KV run, joined by %s.",
-                      r->name, r->joined_by);
+        kr_import_say(im, KR_NOTE_INFO,
+                      "%s: rows in another order than the full-KV run, joined by %s.", r->name,
+                      r->joined_by);
     if (r->prompts_differ > 0)
-        kr_import_say(im, KR_NOTE_WARNING,
-                      "%s: %zu prompts differ from those of the full-KV run (another chat template, "
-                      "or other examples): the drop is not only the cache's.",
-                      r->name, r->prompts_differ);
+        kr_import_say(
+            im, KR_NOTE_WARNING,
+            "%s: %zu prompts differ from those of the full-KV run (another chat template, "
+            "or other examples): the drop is not only the cache's.",
+            r->name, r->prompts_differ);
     if (j->ambiguous > 0)
         kr_import_say(im, KR_NOTE_WARNING,
                       "%s: %zu rows with the same content as another were joined in order of "
@@ -319,10 +327,11 @@ kr_status kr_import_join_run(kr_import *im, kr_group *g, kr_run *run, int64_t *u
             return st;
     }
     if (j.other_answers > 0)
-        return kr_fail(err, KR_EFORMAT,
-                       "%s:%u: the reference answers differ from those of the full-KV run (%zu rows): "
-                       "another version of the data",
-                       run->path, (unsigned)j.other_line, j.other_answers);
+        return kr_fail(
+            err, KR_EFORMAT,
+            "%s:%u: the reference answers differ from those of the full-KV run (%zu rows): "
+            "another version of the data",
+            run->path, (unsigned)j.other_line, j.other_answers);
     if (j.ambiguous > 0 && !im->opts.by_occurrence)
         return kr_fail(err, KR_EFORMAT,
                        "%s: %zu rows cannot be told apart (same content, no id) and are not in the "

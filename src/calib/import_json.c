@@ -16,7 +16,8 @@ typedef struct {
     char *sha256; /* out */
 } source;
 
-static kr_status hand_over(source *s, const kr_lit *v, const char *text, size_t line, kr_error *err) {
+static kr_status hand_over(source *s, const kr_lit *v, const char *text, size_t line,
+                           kr_error *err) {
     if (v->type != KR_LIT_DICT)
         return kr_fail(err, KR_EFORMAT, "%s:%zu: a JSON object is expected", s->path, line);
     return s->each(s->im, s->run, v, text, line, err);
@@ -31,11 +32,12 @@ static bool blank(const char *s, size_t n) {
     return true;
 }
 
-static kr_status broken_line(source *s, size_t line, const kr_error *inner, bool last, kr_error *err) {
+static kr_status broken_line(source *s, size_t line, const kr_error *inner, bool last,
+                             kr_error *err) {
     if (!last && !s->im->opts.lenient)
         return kr_fail(err, KR_EFORMAT, "%s:%zu: not JSON: %s", s->path, line, inner->msg);
-    kr_import_say(s->im, KR_NOTE_WARNING, "%s:%zu: %s line is broken and left out (%s).", s->path, line,
-                  last ? "the last" : "this", inner->msg);
+    kr_import_say(s->im, KR_NOTE_WARNING, "%s:%zu: %s line is broken and left out (%s).", s->path,
+                  line, last ? "the last" : "this", inner->msg);
     return KR_OK;
 }
 
@@ -59,7 +61,8 @@ static kr_status read_lines(source *s, kr_error *err) {
             st = KR_OK;
             continue;
         }
-        st = st == KR_OK ? hand_over(s, v, line, kr_lines_number(r), err) : kr_fail(err, st, "%s", inner.msg);
+        st = st == KR_OK ? hand_over(s, v, line, kr_lines_number(r), err)
+                         : kr_fail(err, st, "%s", inner.msg);
     }
     if (st == KR_OK && broken != 0)
         st = broken_line(s, broken, &inner, true, err);
@@ -174,8 +177,9 @@ kr_status kr_import_json(kr_import *im, kr_run *run, kr_json_row *each, kr_error
         st = read_part(&s, err);
     }
     if (st == KR_OK && s.notes.repeated_keys > 0)
-        kr_import_say(im, KR_NOTE_WARNING, "%s: %zu names are given twice in one object; the last counts.",
-                      run->name, s.notes.repeated_keys);
+        kr_import_say(im, KR_NOTE_WARNING,
+                      "%s: %zu names are given twice in one object; the last counts.", run->name,
+                      s.notes.repeated_keys);
     return st;
 }
 
@@ -193,10 +197,12 @@ const kr_lit *kr_json_first(const char *path, kr_arena *arena) {
         char *text = NULL;
         if (kr_file_read(path, MAX_FILE, &text, &len, NULL) != KR_OK)
             return NULL;
-        size_t at = skip_blanks(text, len, len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
+        size_t at =
+            skip_blanks(text, len, len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
         if (at < len && text[at] == '[')
             at++;
-        if (kr_lit_parse_first(KR_LIT_JSON, text + at, len - at, arena, &v, &used, NULL, NULL) != KR_OK)
+        if (kr_lit_parse_first(KR_LIT_JSON, text + at, len - at, arena, &v, &used, NULL, NULL) !=
+            KR_OK)
             v = NULL;
         free(text);
         return v != NULL && v->type == KR_LIT_DICT ? v : NULL;
@@ -241,7 +247,8 @@ bool kr_names_full(const char *name) {
             size_t i = 0;
             if (p != name && strchr(marks, p[-1]) == NULL)
                 continue;
-            while (i < n && p[i] != '\0' && (p[i] | (p[i] >= 'A' && p[i] <= 'Z' ? 0x20 : 0)) == words[w][i])
+            while (i < n && p[i] != '\0' &&
+                   (p[i] | (p[i] >= 'A' && p[i] <= 'Z' ? 0x20 : 0)) == words[w][i])
                 i++;
             if (i == n && (p[n] == '\0' || strchr(marks, p[n]) != NULL))
                 return true;

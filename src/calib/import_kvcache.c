@@ -50,8 +50,8 @@ static bool has_rows(kr_import *im, const char *path, bool *extended) {
 /* MODEL_CAP: tokens kept per head, -1 when a ratio was given instead, nothing in old versions. */
 static const char *model_and_budget(kr_import *im, kr_run *r, const char *dir) {
     const char *mark = strrchr(dir, '_');
-    bool number = mark != NULL && mark != dir &&
-                  (digits_only(mark + 1) || strcmp(mark + 1, "-1") == 0);
+    bool number =
+        mark != NULL && mark != dir && (digits_only(mark + 1) || strcmp(mark + 1, "-1") == 0);
     if (!number)
         return kr_import_text(im, "%s", dir);
     long cap = strtol(mark + 1, NULL, 10);
@@ -79,11 +79,12 @@ static void ratio_from_meta(kr_import *im, kr_run *r, const char *dir) {
     r->level_from = "max_capacity_prompts_ratio in run_meta.json";
 }
 
-static kr_status add_run(kr_import *im, const char *path, const char **part, bool ruler, bool extended,
-                         kr_error *err) {
+static kr_status add_run(kr_import *im, const char *path, const char **part, bool ruler,
+                         bool extended, kr_error *err) {
     const char *base = part[0], *dot = strrchr(base, '.');
     const char *method = kr_import_text(im, "%.*s", (int)(dot - base), base);
-    kr_run *r = kr_import_run_new(im, path, kr_import_text(im, "%s/%s", part[1], method), err);
+    const char *name = kr_import_text(im, "%s/%s/%s", part[2], part[1], method);
+    kr_run *r = kr_import_run_new(im, path, name, err);
     if (r == NULL)
         return err->code;
     r->variant = ruler ? RULER : LONGBENCH;
@@ -123,7 +124,8 @@ static kr_status add_needle(kr_import *im, size_t first, size_t *next, kr_error 
            im->tree.path[last][n] == '/' && needle_name(kr_path_base(im->tree.path[last])))
         last++;
     *next = last;
-    kr_run *r = kr_import_run_new(im, im->tree.path[first], kr_path_base(dir != NULL ? dir : ""), err);
+    kr_run *r =
+        kr_import_run_new(im, im->tree.path[first], kr_path_base(dir != NULL ? dir : ""), err);
     free(dir);
     if (r == NULL)
         return err->code;
@@ -197,16 +199,25 @@ static int probe(const kr_tree *t, const char **why) {
 
 /* --- rows --------------------------------------------------------------------------------------------- */
 
-static kr_status needle_row(kr_import *im, kr_run *run, const kr_lit *row, size_t line, kr_error *err) {
-    const kr_lit *length = kr_lit_get(row, "context_length"), *depth = kr_lit_get(row, "depth_percent");
+static kr_status needle_row(kr_import *im, kr_run *run, const kr_lit *row, size_t line,
+                            kr_error *err) {
+    const kr_lit *length = kr_lit_get(row, "context_length"),
+                 *depth = kr_lit_get(row, "depth_percent");
     const kr_lit *score = kr_lit_get(row, "score"), *text = kr_lit_get(row, "model_response");
     double x = 0;
     char id[128];
     if (length == NULL || depth == NULL || !kr_lit_number(score, false, &x))
-        return kr_fail(err, KR_EFORMAT, "%s: no context_length, depth_percent and score", run->path);
+        return kr_fail(err, KR_EFORMAT, "%s: no context_length, depth_percent and score",
+                       run->path);
     snprintf(id, sizeof id, "%.60s/%.60s", length->s, depth->s);
-    kr_row_in in = {.task = "needle", .task_len = 6, .id = id, .id_len = strlen(id), .line = line,
-                    .has_native = true, .native_only = true, .native = x / 10};
+    kr_row_in in = {.task = "needle",
+                    .task_len = 6,
+                    .id = id,
+                    .id_len = strlen(id),
+                    .line = line,
+                    .has_native = true,
+                    .native_only = true,
+                    .native = x / 10};
     in.key = kr_key_start();
     kr_key_add(&in.key, id, in.id_len);
     in.prediction = text != NULL && text->type == KR_LIT_STR ? text->s : "";
@@ -214,7 +225,8 @@ static kr_status needle_row(kr_import *im, kr_run *run, const kr_lit *row, size_
     return kr_run_row(im, run, &in, err);
 }
 
-static kr_status ruler_row(kr_import *im, kr_run *run, const kr_lit *row, size_t line, kr_error *err) {
+static kr_status ruler_row(kr_import *im, kr_run *run, const kr_lit *row, size_t line,
+                           kr_error *err) {
     const kr_lit *pred = kr_lit_get(row, "pred"), *input = kr_lit_get(row, "input");
     const kr_lit *tokens = kr_lit_get(row, "length");
     double x = 0;
@@ -233,8 +245,8 @@ static kr_status ruler_row(kr_import *im, kr_run *run, const kr_lit *row, size_t
     return kr_run_row(im, run, &in, err);
 }
 
-static kr_status take_row(kr_import *im, kr_run *run, const kr_lit *row, const char *text, size_t line,
-                          kr_error *err) {
+static kr_status take_row(kr_import *im, kr_run *run, const kr_lit *row, const char *text,
+                          size_t line, kr_error *err) {
     (void)text;
     if (run->variant == NEEDLE)
         return needle_row(im, run, row, line, err);
@@ -271,7 +283,8 @@ static bool run_mean(const kr_import *im, const kr_run *r, double *mean) {
 }
 
 /* Columns of the present record that equal the means of `press`, of those that can be compared. */
-static size_t columns_equal(const kr_import *im, const kr_csv *c, const char *press, size_t *compared) {
+static size_t columns_equal(const kr_import *im, const kr_csv *c, const char *press,
+                            size_t *compared) {
     size_t equal = 0;
     *compared = 0;
     for (size_t k = 1; k < kr_csv_columns(c); k++) {
@@ -313,13 +326,16 @@ static void compare_table(kr_import *im, const char *path) {
     kr_buf wrong = {0};
     if (kr_source_open(path, &f, NULL) != KR_OK)
         return;
-    if (kr_csv_open(&(kr_csv_opts){.name = path, .lenient = true}, kr_source_read, f, &c, NULL) == KR_OK)
+    if (kr_csv_open(&(kr_csv_opts){.name = path, .lenient = true}, kr_source_read, f, &c, NULL) ==
+        KR_OK)
         while (kr_csv_next(c, &got, NULL) == KR_OK && got) {
             kr_csv_field label = kr_csv_get(c, 0);
             const char *owner = true_owner(im, c);
-            if (owner != NULL && (strlen(owner) != label.len || memcmp(owner, label.s, label.len) != 0))
-                kr_buf_printf(&wrong, "%sits row '%.*s' holds the means of %s", wrong.len > 0 ? ", " : "",
-                              (int)(label.len < 40 ? label.len : 40), label.s, owner);
+            if (owner != NULL &&
+                (strlen(owner) != label.len || memcmp(owner, label.s, label.len) != 0))
+                kr_buf_printf(&wrong, "%sits row '%.*s' holds the means of %s",
+                              wrong.len > 0 ? ", " : "", (int)(label.len < 40 ? label.len : 40),
+                              label.s, owner);
         }
     if (wrong.len > 0)
         kr_import_say(im, KR_NOTE_WARNING, "%s is not used: its labels are wrong (%s).",
@@ -339,6 +355,10 @@ static void finish(kr_import *im) {
 }
 
 const kr_importer kr_importer_kvcache_factory = {
-    "kvcache-factory", "KVCache-Factory: MODEL_CAP/DATASET/METHOD.json (LongBench, RULER, needle)",
-    probe, discover, read_run, finish,
+    "kvcache-factory",
+    "KVCache-Factory: MODEL_CAP/DATASET/METHOD.json (LongBench, RULER, needle)",
+    probe,
+    discover,
+    read_run,
+    finish,
 };

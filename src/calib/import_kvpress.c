@@ -12,10 +12,9 @@
 enum { NEW_LAYOUT, OLD_LAYOUT };
 
 /* Longest first: a name begins with one of them. */
-static const char *const datasets[] = {"needle_in_haystack", "longbench-v2", "infinitebench",
-                                       "zero_scrolls",       "longbench-e",  "longbench",
-                                       "math500",            "loogle",       "aime25",
-                                       "ruler"};
+static const char *const datasets[] = {
+    "needle_in_haystack", "longbench-v2", "infinitebench", "zero_scrolls", "longbench-e",
+    "longbench",          "math500",      "loogle",        "aime25",       "ruler"};
 
 /* --- run names -------------------------------------------------------------------------------- */
 
@@ -152,7 +151,8 @@ static bool level_from_config(kr_run *r, const kr_yamlmap *cfg) {
 /* The name rounds to two decimals, so it is the last resort. */
 static void level_from_name(kr_run *r, const run_name *name) {
     kr_dec x, kept;
-    if (name->strength != NULL && kr_dec_parse(name->strength, strlen(name->strength), &x, NULL) == KR_OK &&
+    if (name->strength != NULL &&
+        kr_dec_parse(name->strength, strlen(name->strength), &x, NULL) == KR_OK &&
         removed_to_kept(x, &kept))
         set_level(r, KR_LEVEL_RETENTION, kept, "1 - the ratio in the name (two decimals)");
 }
@@ -174,7 +174,8 @@ static bool digits_only(const char *s) {
 static bool has_file(const kr_tree *t, const char *dir, const char *name) {
     size_t n = strlen(dir);
     for (size_t i = 0; i < t->n; i++)
-        if (starts(t->path[i], dir) && t->path[i][n] == '/' && strcmp(t->path[i] + n + 1, name) == 0)
+        if (starts(t->path[i], dir) && t->path[i][n] == '/' &&
+            strcmp(t->path[i] + n + 1, name) == 0)
             return true;
     return false;
 }
@@ -212,8 +213,9 @@ static bool yes(const char *s) {
 static const char *plain_number(kr_import *im, const char *s) {
     kr_dec d;
     char text[KR_DEC_TEXT];
-    return kr_dec_parse(s, strlen(s), &d, NULL) == KR_OK ? kr_import_text(im, "%s", kr_dec_text(d, text))
-                                                         : s;
+    return kr_dec_parse(s, strlen(s), &d, NULL) == KR_OK
+               ? kr_import_text(im, "%s", kr_dec_text(d, text))
+               : s;
 }
 
 static void add_setting(kr_import *im, kr_run *r, const char *name, const char *value) {
@@ -249,17 +251,19 @@ static kr_status describe(kr_import *im, kr_run *r, const run_name *name, const 
     r->dataset = differ(im, r, "dataset", kr_yamlmap_get(cfg, "dataset"), name->dataset);
     r->model = differ(im, r, "model", kr_yamlmap_get(cfg, "model"), name->model);
     r->press = differ(im, r, "press", kr_yamlmap_get(cfg, "press_name"), name->press);
-    const char *data_dir = differ(im, r, "data_dir", kr_yamlmap_get(cfg, "data_dir"), name->data_dir);
+    const char *data_dir =
+        differ(im, r, "data_dir", kr_yamlmap_get(cfg, "data_dir"), name->data_dir);
     r->query_aware = cfg != NULL ? yes(kr_yamlmap_get(cfg, "query_aware")) ||
                                        yes(kr_yamlmap_get(cfg, "compress_questions"))
                                  : name->query_aware;
     settings_of(im, r, cfg, name);
     place_subset(im, r, data_dir);
     if (r->press == NULL || r->dataset == NULL)
-        return kr_fail(err, KR_EFORMAT,
-                       "%s: neither config.yaml nor the name tells data set and press; leave it out "
-                       "with --skip",
-                       r->name);
+        return kr_fail(
+            err, KR_EFORMAT,
+            "%s: neither config.yaml nor the name tells data set and press; leave it out "
+            "with --skip",
+            r->name);
     r->full = strcmp(r->press, "no_press") == 0;
     r->method = r->full ? NULL : kr_import_method(im, r->press);
     if (!r->full && !level_from_config(r, cfg) &&
@@ -302,7 +306,12 @@ static kr_status add_new_layout(kr_import *im, const char *path, kr_error *err) 
         if (!numbered)
             parse_name(im, base, &name);
         st = read_config(im, dir, &cfg, err);
-        kr_run *r = st == KR_OK ? kr_import_run_new(im, path, numbered ? kr_import_text(im, "%s/%s", kr_path_base(up), base) : base, err) : NULL;
+        kr_run *r =
+            st == KR_OK
+                ? kr_import_run_new(
+                      im, path,
+                      numbered ? kr_import_text(im, "%s/%s", kr_path_base(up), base) : base, err)
+                : NULL;
         if (r != NULL) {
             r->variant = NEW_LAYOUT;
             r->rerun_of = kr_import_text(im, "%s", home);
@@ -382,7 +391,8 @@ static kr_status find_columns(const kr_run *r, const kr_csv *c, columns *k, kr_e
     k->predicted = kr_csv_find(c, "predicted_answer");
     k->answer = kr_csv_find(c, "answers");
     if (k->answer < 0)
-        k->answer = kr_csv_find(c, strcmp(r->dataset, "needle_in_haystack") == 0 ? "needle" : "answer");
+        k->answer =
+            kr_csv_find(c, strcmp(r->dataset, "needle_in_haystack") == 0 ? "needle" : "answer");
     k->task = kr_csv_find(c, "task");
     k->question = kr_csv_find(c, "question");
     k->prefix = kr_csv_find(c, "answer_prefix");
@@ -397,10 +407,11 @@ static kr_status find_columns(const kr_run *r, const kr_csv *c, columns *k, kr_e
     if (k->predicted < 0)
         return kr_fail(err, KR_EFORMAT, "%s:1: no column 'predicted_answer'", r->path);
     if (k->answer < 0)
-        return kr_fail(err, KR_EFORMAT,
-                       "%s:1: no column with reference answers (kvpress before 0.3 wrote predictions "
-                       "only), so its rows cannot be scored",
-                       r->path);
+        return kr_fail(
+            err, KR_EFORMAT,
+            "%s:1: no column with reference answers (kvpress before 0.3 wrote predictions "
+            "only), so its rows cannot be scored",
+            r->path);
     return KR_OK;
 }
 
@@ -417,7 +428,8 @@ static kr_status cell_list(kr_import *im, const kr_run *r, const kr_csv *c, ptrd
     kr_error inner;
     while (skip < f.len && (f.s[skip] == ' ' || f.s[skip] == '\n'))
         skip++;
-    bool is_list = lists && skip < f.len && (f.s[skip] == '[' || (f.len - skip > 6 && memcmp(f.s + skip, "array(", 6) == 0));
+    bool is_list = lists && skip < f.len &&
+                   (f.s[skip] == '[' || (f.len - skip > 6 && memcmp(f.s + skip, "array(", 6) == 0));
     if (is_list) {
         kr_status st = kr_lit_parse(KR_LIT_CELL, f.s, f.len, &im->row, &v, NULL, &inner);
         if (st != KR_OK)
@@ -426,7 +438,8 @@ static kr_status cell_list(kr_import *im, const kr_run *r, const kr_csv *c, ptrd
         *out = v;
         return KR_OK;
     }
-    kr_lit *list = kr_arena_alloc(&im->row, sizeof *list), *one = kr_arena_alloc(&im->row, sizeof *one);
+    kr_lit *list = kr_arena_alloc(&im->row, sizeof *list),
+           *one = kr_arena_alloc(&im->row, sizeof *one);
     const char *text = kr_arena_copy(&im->row, f.s, f.len);
     if (list == NULL || one == NULL || text == NULL)
         return kr_fail(err, KR_ENOMEM, "out of memory");
@@ -473,7 +486,8 @@ static kr_status read_csv(kr_import *im, kr_run *r, kr_source_file *f, kr_error 
     kr_status st = kr_csv_open(&o, kr_source_read, f, &c, err);
     if (st == KR_OK)
         st = find_columns(r, c, &k, err);
-    ptrdiff_t used[] = {k.predicted, k.answer, k.task, k.question, k.prefix, k.ratio, k.id, k.classes, k.depth};
+    ptrdiff_t used[] = {k.predicted, k.answer, k.task,    k.question, k.prefix,
+                        k.ratio,     k.id,     k.classes, k.depth};
     for (size_t i = 0; st == KR_OK && i < kr_csv_columns(c); i++) {
         bool wanted = false;
         for (size_t u = 0; u < sizeof used / sizeof *used; u++)
@@ -486,8 +500,8 @@ static kr_status read_csv(kr_import *im, kr_run *r, kr_source_file *f, kr_error 
         st = take_row(im, r, c, &k, err);
     }
     if (st == KR_OK && kr_csv_ragged(c) > 0)
-        kr_import_say(im, KR_NOTE_WARNING, "%s: %zu records with too few or too many fields.", r->name,
-                      kr_csv_ragged(c));
+        kr_import_say(im, KR_NOTE_WARNING, "%s: %zu records with too few or too many fields.",
+                      r->name, kr_csv_ragged(c));
     kr_csv_free(c);
     return st;
 }
@@ -517,14 +531,17 @@ static void check_metrics(kr_import *im, kr_run *r) {
         return;
     kr_arena_reset(&im->row);
     if (kr_lit_parse(KR_LIT_JSON, text, len, &im->row, &v, NULL, NULL) != KR_OK) {
-        kr_import_say(im, KR_NOTE_WARNING, "%s is not JSON: its means are not compared.", r->metrics);
+        kr_import_say(im, KR_NOTE_WARNING, "%s is not JSON: its means are not compared.",
+                      r->metrics);
     } else if (strcmp(r->dataset, "ruler") == 0 && v->type == KR_LIT_DICT) {
         for (const kr_lit *m = v->first; m != NULL; m = m->next)
             if (kr_lit_number(kr_lit_get(m, "string_match"), false, &x))
                 check_mean(im, r, m->key, x, 100);
-    } else if (strcmp(r->dataset, "longbench") == 0 && r->subset != NULL && kr_lit_number(v, false, &x)) {
+    } else if (strcmp(r->dataset, "longbench") == 0 && r->subset != NULL &&
+               kr_lit_number(v, false, &x)) {
         check_mean(im, r, r->subset, x, 100);
-    } else if (strcmp(r->dataset, "infinitebench") == 0 && r->subset != NULL && kr_lit_number(v, false, &x)) {
+    } else if (strcmp(r->dataset, "infinitebench") == 0 && r->subset != NULL &&
+               kr_lit_number(v, false, &x)) {
         check_mean(im, r, r->subset, x, 1);
     }
     free(text);
@@ -538,8 +555,8 @@ static void check_retained(kr_import *im, const kr_run *r) {
     double mean = r->retained_sum / (double)r->retained_n;
     if (fabs(mean - kr_dec_double(r->level)) > 0.02)
         kr_import_say(im, KR_NOTE_WARNING,
-                      "%s: its rows report that %.3f was kept on average, its setting says %s.", r->name,
-                      mean, kr_dec_text(r->level, level));
+                      "%s: its rows report that %.3f was kept on average, its setting says %s.",
+                      r->name, mean, kr_dec_text(r->level, level));
 }
 
 static kr_status read_run(kr_import *im, kr_run *r, kr_error *err) {
@@ -559,5 +576,6 @@ static kr_status read_run(kr_import *im, kr_run *r, kr_error *err) {
 
 const kr_importer kr_importer_kvpress = {
     "kvpress", "NVIDIA kvpress: one directory per run with predictions.csv, or NAME.csv",
-    probe, discover, read_run, NULL,
+    probe,     discover,
+    read_run,  NULL,
 };

@@ -152,8 +152,8 @@ static bool other_filter(kr_import *im, kr_run *run, const kr_lit *row, const kr
     return run->variant != 0;
 }
 
-static kr_status take_row(kr_import *im, kr_run *run, const kr_lit *row, const char *text, size_t line,
-                          kr_error *err) {
+static kr_status take_row(kr_import *im, kr_run *run, const kr_lit *row, const char *text,
+                          size_t line, kr_error *err) {
     const kr_lit *id = kr_lit_get(row, "doc_id"), *hash = kr_lit_get(row, "doc_hash");
     const kr_lit *prompt = kr_lit_get(row, "prompt_hash");
     const kr_lit *p = first_item(kr_lit_get(row, "filtered_resps"));
@@ -167,8 +167,12 @@ static kr_status take_row(kr_import *im, kr_run *run, const kr_lit *row, const c
     }
     if (p == NULL)
         p = first_item(kr_lit_get(row, "resps"));
-    kr_row_in in = {.task = run->subset, .task_len = strlen(run->subset), .line = line, .id = id->s,
-                    .id_len = id->len, .prediction = ""};
+    kr_row_in in = {.task = run->subset,
+                    .task_len = strlen(run->subset),
+                    .line = line,
+                    .id = id->s,
+                    .id_len = id->len,
+                    .prediction = ""};
     if (p != NULL && p->type == KR_LIT_STR) {
         in.prediction = p->s;
         in.prediction_len = p->len;
@@ -178,8 +182,9 @@ static kr_status take_row(kr_import *im, kr_run *run, const kr_lit *row, const c
     in.native = x;
     in.native_only = kr_rule_for(KR_FAMILY_LM_EVAL, NULL, run->subset, NULL).why != NULL;
     if (in.has_native && !(x >= 0 && x <= 1))
-        return kr_fail(err, KR_EFORMAT, "%s:%zu: the score %g is outside 0 to 1; kvrisk needs a utility",
-                       run->path, line, x);
+        return kr_fail(err, KR_EFORMAT,
+                       "%s:%zu: the score %g is outside 0 to 1; kvrisk needs a utility", run->path,
+                       line, x);
     in.key = kr_key_start();
     kr_key_add(&in.key, id->s, id->len);
     if (hash != NULL) {
@@ -199,7 +204,8 @@ static kr_status read_run(kr_import *im, kr_run *run, kr_error *err) {
     kr_status st = kr_import_json(im, run, take_row, err);
     if (st == KR_OK && run->surplus > 0)
         kr_import_say(im, KR_NOTE_INFO, "%s: %zu rows of other filters than '%s' are not counted.",
-                      run->name, run->surplus, run->column != NULL && *run->column ? run->column : "the first");
+                      run->name, run->surplus,
+                      run->column != NULL && *run->column ? run->column : "the first");
     run->surplus = 0;
     return st;
 }

@@ -10,8 +10,8 @@ enum { ROWS, V2 };
 
 /* --- rows ---------------------------------------------------------------------------------------- */
 
-kr_status kr_longbench_row(kr_import *im, kr_run *run, const char *task, const kr_lit *row, size_t line,
-                           kr_error *err) {
+kr_status kr_longbench_row(kr_import *im, kr_run *run, const char *task, const kr_lit *row,
+                           size_t line, kr_error *err) {
     const kr_lit *pred = kr_lit_get(row, "pred"), *id = kr_lit_get(row, "_id");
     const kr_lit *length = kr_lit_get(row, "length");
     kr_row_in in = {.task = task, .task_len = strlen(task), .line = line, .prediction = ""};
@@ -90,14 +90,14 @@ static void take_row_scores(kr_import *im, kr_run *run) {
         }
     } else if (list != NULL) {
         kr_import_say(im, KR_NOTE_WARNING,
-                      "%s: list_result.json has %zu scores for %zu rows and is not used.", run->name,
-                      list->count, im->n_rows);
+                      "%s: list_result.json has %zu scores for %zu rows and is not used.",
+                      run->name, list->count, im->n_rows);
     }
     kr_arena_free(&a);
 }
 
-static kr_status take_row(kr_import *im, kr_run *run, const kr_lit *row, const char *text, size_t line,
-                          kr_error *err) {
+static kr_status take_row(kr_import *im, kr_run *run, const kr_lit *row, const char *text,
+                          size_t line, kr_error *err) {
     (void)text;
     return run->variant == V2 ? v2_row(im, run, row, line, err)
                               : kr_longbench_row(im, run, run->subset, row, line, err);
@@ -153,7 +153,8 @@ static kr_status add_run(kr_import *im, const char *path, bool snapkv, kr_error 
     if (!understand(im, path, &label, &task, &flat))
         return KR_OK;
     kr_arena_reset(&im->row);
-    const kr_lit *first = kr_json_first(path, &im->row); /* a broken file is a run that will be refused */
+    const kr_lit *first =
+        kr_json_first(path, &im->row); /* a broken file is a run that will be refused */
     if (first != NULL && kr_lit_get(first, "pred") == NULL)
         return KR_OK;
     kr_run *r = kr_import_run_new(im, path, kr_import_text(im, "%s/%s", label, task), err);
@@ -222,7 +223,8 @@ static const char *config_part(const char *label, long *budget) {
     for (const char *p = label; (p = strchr(p, 'c')) != NULL; p++) {
         char *end;
         long n = strtol(p + 1, &end, 10);
-        if (end == p + 1 || n <= 0 || end[0] != '_' || end[1] != 'w' || strspn(end + 2, "0123456789") == 0)
+        if (end == p + 1 || n <= 0 || end[0] != '_' || end[1] != 'w' ||
+            strspn(end + 2, "0123456789") == 0)
             continue;
         *budget = n;
         static const char lead[] = "ablation_";
@@ -276,8 +278,9 @@ static bool label_is_full(const kr_import *im, const char *label) {
 /* --- AdaKV: OUT_NAME is free; NAME_NUMBER of a known method in it is a budget ----------------------------- */
 
 static bool named_budget(kr_import *im, kr_run *r) {
-    static const char *const known[] = {"ada", "adakv", "snap", "snapkv", "pyramid", "pyramidkv", "h2o",
-                                        "slm", "streamingllm", "ada_snapkv", "ada_pyramidkv"};
+    static const char *const known[] = {"ada",          "adakv",      "snap",         "snapkv",
+                                        "pyramid",      "pyramidkv",  "h2o",          "slm",
+                                        "streamingllm", "ada_snapkv", "ada_pyramidkv"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         size_t n = strlen(known[i]);
         for (const char *p = r->press; (p = strstr(p, known[i])) != NULL; p++) {
@@ -385,12 +388,16 @@ static int probe_adakv(const kr_tree *t, const char **why) {
 }
 
 const kr_importer kr_importer_longbench = {
-    "longbench", "LongBench v1, E, v2: pred/MODEL/DATASET.jsonl, results/MODEL.jsonl",
-    probe_longbench, discover_longbench, read_run, NULL,
+    "longbench",     "LongBench v1, E, v2: pred/MODEL/DATASET.jsonl, results/MODEL.jsonl",
+    probe_longbench, discover_longbench,
+    read_run,        NULL,
 };
 const kr_importer kr_importer_snapkv = {
-    "snapkv", "SnapKV: pred_e/MODEL[CONFIG]/DATASET.jsonl", probe_snapkv, discover_snapkv, read_run, NULL,
+    "snapkv", "SnapKV: pred_e/MODEL[CONFIG]/DATASET.jsonl", probe_snapkv, discover_snapkv, read_run,
+    NULL,
 };
 const kr_importer kr_importer_adakv = {
-    "adakv", "AdaKV: pred/NAME/DATASET.jsonl with list_result.json", probe_adakv, discover_adakv, read_run, NULL,
+    "adakv",     "AdaKV: pred/NAME/DATASET.jsonl with list_result.json",
+    probe_adakv, discover_adakv,
+    read_run,    NULL,
 };

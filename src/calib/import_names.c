@@ -34,7 +34,8 @@ static void drop_shared_suffix(kr_import *im) {
         }
         for (size_t i = 0; i < im->n_runs; i++) {
             kr_run *r = &im->runs[i];
-            r->press = kr_import_text(im, "%.*s", (int)(strrchr(r->press, '/') - r->press), r->press);
+            r->press =
+                kr_import_text(im, "%.*s", (int)(strrchr(r->press, '/') - r->press), r->press);
         }
     }
 }
@@ -64,7 +65,8 @@ void kr_runs_by_difference(kr_import *im, bool paths) {
         if (equal && paths)
             own = kr_path_base(r->press);
         if (full != NULL)
-            r->full = strcmp(r->press, full) == 0 || strcmp(own, full) == 0 || strcmp(r->name, full) == 0;
+            r->full =
+                strcmp(r->press, full) == 0 || strcmp(own, full) == 0 || strcmp(r->name, full) == 0;
         else
             r->full = kr_names_full(own);
         if (r->model == NULL && n > 1)

@@ -50,7 +50,8 @@ static void settle_reruns(kr_import *im) {
         if (best == r) {
             if (!r->complete)
                 kr_import_say(im, KR_NOTE_WARNING,
-                              "%s looks unfinished (no score file beside its predictions).", r->name);
+                              "%s looks unfinished (no score file beside its predictions).",
+                              r->name);
             continue;
         }
         r->left_out = kr_import_text(im, "a rerun of the same setting; %s is used", best->name);
@@ -81,11 +82,12 @@ static kr_status agree(kr_import *im, const char *what, size_t offset, kr_error 
     }
     if (n < 2)
         return KR_OK;
-    return kr_fail(err, KR_EFORMAT,
-                   "the runs are of different %s: '%.120s' (%zu), '%.120s' (%zu)%s; import one at a "
-                   "time (--only and --skip choose runs by name)",
-                   what, *values[0] != '\0' ? values[0] : "plain", count[0],
-                   *values[1] != '\0' ? values[1] : "plain", count[1], n > 2 ? " and more" : "");
+    return kr_fail(
+        err, KR_EFORMAT,
+        "the runs are of different %s: '%.120s' (%zu), '%.120s' (%zu)%s; import one at a "
+        "time (--only and --skip choose runs by name)",
+        what, *values[0] != '\0' ? values[0] : "plain", count[0],
+        *values[1] != '\0' ? values[1] : "plain", count[1], n > 2 ? " and more" : "");
 }
 
 static size_t find_group(const kr_import *im, const kr_run *r) {
@@ -105,12 +107,14 @@ static kr_status make_groups(kr_import *im, kr_error *err) {
             continue;
         size_t g = find_group(im, r);
         if (g != KR_NONE)
-            return kr_fail(err, KR_EFORMAT,
-                           "two full-KV runs of the same data: %s and %s; leave one out with --skip, "
-                           "or give it as --second-full",
-                           im->runs[im->groups[g].full].path, r->path);
+            return kr_fail(
+                err, KR_EFORMAT,
+                "two full-KV runs of the same data: %s and %s; leave one out with --skip, "
+                "or give it as --second-full",
+                im->runs[im->groups[g].full].path, r->path);
         r->group = im->n_groups;
-        im->groups[im->n_groups++] = (kr_group){.subset = r->subset, .setting = r->setting, .full = i};
+        im->groups[im->n_groups++] =
+            (kr_group){.subset = r->subset, .setting = r->setting, .full = i};
     }
     if (im->n_groups == 0)
         return kr_fail(err, KR_EFORMAT,
@@ -136,9 +140,10 @@ static kr_status assign_groups(kr_import *im, kr_error *err) {
         }
         used++;
     }
-    return used > 0 ? KR_OK
-                    : kr_fail(err, KR_EFORMAT, "no compressed run that belongs to the full-KV run %s",
-                              im->runs[im->groups[0].full].name);
+    return used > 0
+               ? KR_OK
+               : kr_fail(err, KR_EFORMAT, "no compressed run that belongs to the full-KV run %s",
+                         im->runs[im->groups[0].full].name);
 }
 
 /* --- levels ------------------------------------------------------------------------------------ */
@@ -215,7 +220,8 @@ static size_t find_policy(const kr_import *im, const kr_run *r) {
 
 static size_t method_rank(const kr_import *im, const char *method) {
     size_t i = 0;
-    while (i < im->n_runs && (im->runs[i].method == NULL || strcmp(im->runs[i].method, method) != 0))
+    while (i < im->n_runs &&
+           (im->runs[i].method == NULL || strcmp(im->runs[i].method, method) != 0))
         i++;
     return i;
 }
@@ -292,21 +298,25 @@ static kr_status check_coverage(kr_import *im, kr_error *err) {
             continue;
         r->policy = find_policy(im, r);
         size_t *s = &seen[r->policy * im->n_groups + r->group];
-        if (*s != 0)
+        if (*s != 0) {
+            const kr_run *other = &im->runs[*s - 1];
+            bool one_file = strcmp(other->path, r->path) == 0;
             st = kr_fail(err, KR_EFORMAT,
                          "two runs for %s, %s, on the same data: %s and %s; leave one out with "
                          "--skip, or tell them apart with --level METHOD@TEXT=R",
                          r->method, kr_import_level_text(r->level_kind, r->level, level),
-                         im->runs[*s - 1].path, r->path);
+                         one_file ? other->name : other->path, one_file ? r->name : r->path);
+        }
         *s = i + 1;
     }
     for (size_t p = 0; p < im->n_policies && st == KR_OK; p++)
         for (size_t g = 0; g < im->n_groups; g++)
             if (seen[p * im->n_groups + g] == 0 && im->groups[g].subset != NULL)
-                kr_import_say(im, KR_NOTE_WARNING, "there is no run of %s, %s, on %s.",
-                              im->policies[p].method,
-                              kr_import_level_text(im->policies[p].kind, im->policies[p].level, level),
-                              im->groups[g].subset);
+                kr_import_say(
+                    im, KR_NOTE_WARNING, "there is no run of %s, %s, on %s.",
+                    im->policies[p].method,
+                    kr_import_level_text(im->policies[p].kind, im->policies[p].level, level),
+                    im->groups[g].subset);
     free(seen);
     return st;
 }
@@ -338,7 +348,8 @@ static kr_status place_second(kr_import *im, kr_error *err) {
     kr_run *r = &im->runs[im->second];
     r->group = find_group(im, r);
     if (r->group == KR_NONE)
-        return kr_fail(err, KR_EFORMAT, "%s: not of the same data as the first full-KV run", r->name);
+        return kr_fail(err, KR_EFORMAT, "%s: not of the same data as the first full-KV run",
+                       r->name);
     return KR_OK;
 }
 
@@ -373,7 +384,8 @@ static kr_status apply_order(kr_import *im, kr_error *err) {
         const char *item = kr_import_text(im, "%.*s", (int)n, p);
         for (size_t i = 0; i < im->n_runs; i++) {
             kr_run *r = &im->runs[i];
-            bool named = strcmp(r->name, item) == 0 || (r->column != NULL && kr_ends(r->column, item)) ||
+            bool named = strcmp(r->name, item) == 0 ||
+                         (r->column != NULL && kr_ends(r->column, item)) ||
                          (r->press != NULL && strcmp(r->press, item) == 0);
             if (r->full || r->left_out != NULL || !named)
                 continue;
@@ -391,7 +403,8 @@ static kr_status apply_order(kr_import *im, kr_error *err) {
 
 kr_status kr_import_plan(kr_import *im, kr_error *err) {
     if (im->n_runs == 0)
-        return kr_fail(err, KR_EFORMAT, "%s: no %s run found", im->opts.paths[0], im->importer->name);
+        return kr_fail(err, KR_EFORMAT, "%s: no %s run found", im->opts.paths[0],
+                       im->importer->name);
     filter(im);
     kr_status st = find_second(im, err);
     if (st != KR_OK)

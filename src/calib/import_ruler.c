@@ -109,8 +109,8 @@ static int probe(const kr_tree *t, const char **why) {
 }
 
 /* `index` is no identity: niah tasks since 2025 store an offset there. */
-static kr_status take_row(kr_import *im, kr_run *run, const kr_lit *row, const char *text, size_t line,
-                          kr_error *err) {
+static kr_status take_row(kr_import *im, kr_run *run, const kr_lit *row, const char *text,
+                          size_t line, kr_error *err) {
     const kr_lit *pred = kr_lit_get(row, "pred"), *input = kr_lit_get(row, "input");
     const kr_lit *outputs = kr_lit_get(row, "outputs"), *length = kr_lit_get(row, "length");
     double x = 0;
@@ -119,8 +119,11 @@ static kr_status take_row(kr_import *im, kr_run *run, const kr_lit *row, const c
         return kr_fail(err, KR_EFORMAT, "%s:%zu: no \"pred\" text", run->path, line);
     if (outputs == NULL)
         outputs = kr_lit_get(row, "output");
-    kr_row_in in = {.task = run->subset, .task_len = strlen(run->subset), .line = line,
-                    .prediction = pred->s, .prediction_len = pred->len};
+    kr_row_in in = {.task = run->subset,
+                    .task_len = strlen(run->subset),
+                    .line = line,
+                    .prediction = pred->s,
+                    .prediction_len = pred->len};
     in.answers = kr_lit_as_list(&im->row, outputs);
     in.key = kr_key_start();
     if (input != NULL)
@@ -136,5 +139,6 @@ static kr_status read_run(kr_import *im, kr_run *run, kr_error *err) {
 }
 
 const kr_importer kr_importer_ruler = {
-    "ruler", "NVIDIA RULER: MODEL/BENCHMARK/LENGTH/pred/TASK.jsonl", probe, discover, read_run, NULL,
+    "ruler", "NVIDIA RULER: MODEL/BENCHMARK/LENGTH/pred/TASK.jsonl", probe, discover, read_run,
+    NULL,
 };

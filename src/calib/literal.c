@@ -143,7 +143,8 @@ static kr_status escape(reader *r, char *p, size_t *n) {
     char c = r->s[r->pos++];
     uint32_t cp = 0;
     const char *k = c != '\0' ? strchr(names, c) : NULL;
-    bool known = k != NULL && !(json && strchr("'av", c)) && !(c == '/' && r->dialect == KR_LIT_PYTHON);
+    bool known =
+        k != NULL && !(json && strchr("'av", c)) && !(c == '/' && r->dialect == KR_LIT_PYTHON);
     if (known) {
         p[0] = means[k - names];
         *n = 1;

@@ -27,15 +27,15 @@ typedef enum {
 
 typedef struct kr_lit {
     kr_lit_type type;
-    bool yes;               /* BOOL */
-    const char *s;          /* STR: the text, escapes undone; numbers: as written. NUL follows */
-    size_t len;             /* bytes of s; a STR may hold NUL bytes itself */
-    const char *key;        /* name, when this is a member of a DICT; NUL follows */
+    bool yes;        /* BOOL */
+    const char *s;   /* STR: the text, escapes undone; numbers: as written. NUL follows */
+    size_t len;      /* bytes of s; a STR may hold NUL bytes itself */
+    const char *key; /* name, when this is a member of a DICT; NUL follows */
     size_t key_len;
-    struct kr_lit *first;   /* LIST, DICT: members in order */
+    struct kr_lit *first; /* LIST, DICT: members in order */
     struct kr_lit *next;
-    size_t count;           /* LIST, DICT */
-    size_t from, to;        /* bytes of the text this value was read from */
+    size_t count;    /* LIST, DICT */
+    size_t from, to; /* bytes of the text this value was read from */
 } kr_lit;
 
 typedef enum {

@@ -72,7 +72,8 @@ static bool index_b(kr_arena *arena, matcher *m) {
     m->popular = kr_arena_alloc(arena, n + 1);
     m->run = kr_arena_alloc(arena, (n + 1) * sizeof *m->run);
     m->next_run = kr_arena_alloc(arena, (n + 1) * sizeof *m->next_run);
-    if (p == NULL || m->order == NULL || m->popular == NULL || m->run == NULL || m->next_run == NULL)
+    if (p == NULL || m->order == NULL || m->popular == NULL || m->run == NULL ||
+        m->next_run == NULL)
         return false;
     for (size_t j = 0; j < n; j++)
         p[j] = (place){m->b.c[j], (uint32_t)j};

@@ -193,7 +193,8 @@ void kr_score_math_find(const kr_score_in *in, kr_score *out) {
         return;
     double as_float = 0;
     bool is_int = big_label(in, label, &want);
-    bool is_float = label->type == KR_LIT_FLOAT || (in->coerce && !is_int && label->type == KR_LIT_STR);
+    bool is_float =
+        label->type == KR_LIT_FLOAT || (in->coerce && !is_int && label->type == KR_LIT_STR);
     if (!is_int && !(is_float && kr_lit_number(label, true, &as_float))) {
         out->why = "the reference is no number";
         return;
@@ -275,7 +276,8 @@ static int after_prefix(kr_str s, const char *const *prefixes, const kr_str *lab
 }
 
 void kr_score_code_debug(const kr_score_in *in, kr_score *out) {
-    static const char *const prefixes[] = {"answer is:", "is:", "answer:", "correct option is:", NULL};
+    static const char *const prefixes[] = {
+        "answer is:", "is:", "answer:", "correct option is:", NULL};
     const kr_lit *name = label_of(in, out);
     kr_str labels[2]; /* letter, function */
     if (name == NULL)
@@ -354,7 +356,8 @@ void kr_score_longdialogue(const kr_score_in *in, kr_score *out) {
 
 /* The Chinese punctuation that the reference deletes besides the ASCII one. */
 static const char chinese_punct[] =
-    "！？｡。＂＃＄％＆＇（）＊＋，－／：；＜＝＞＠［＼］＾＿｀｛｜｝～｟｠｢｣､、〃》「」『』【】〔〕〖〗〘〙〚〛〜〝〞〟〰〾〿–—‘’‛“”„‟…‧﹏";
+    "！？｡。＂＃＄％＆＇（）＊＋，－／：；＜＝＞＠［＼］＾＿｀｛｜｝～｟｠｢｣､、〃》「」『』【】〔〕"
+    "〖〗〘〙〚〛〜〝〞〟〰〾〿–—‘’‛“”„‟…‧﹏";
 
 static bool deleted(uint32_t c, const kr_codes *z) {
     if (kr_py_punct(c) || kr_py_space(c))

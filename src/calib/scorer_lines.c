@@ -37,8 +37,8 @@ static void put_percent(kr_buf *out, double total, size_t n) {
 typedef kr_rule choose(const kr_lit *line);
 
 /* Sums the rows whose length falls in [from, below). */
-static size_t sum_rows(const kr_lit *line, choose *rule_of, double from, double below, kr_arena *arena,
-                       double *total, const char **why) {
+static size_t sum_rows(const kr_lit *line, choose *rule_of, double from, double below,
+                       kr_arena *arena, double *total, const char **why) {
     const kr_lit *rows = kr_lit_get(line, "rows"), *classes = kr_lit_get(line, "all_classes");
     kr_rule rule = rule_of(line);
     size_t n = 0;
@@ -53,7 +53,8 @@ static size_t sum_rows(const kr_lit *line, choose *rule_of, double from, double 
         kr_lit_number(kr_lit_get(r, "length"), false, &length);
         if (length < from || length >= below)
             continue;
-        kr_str p = kr_rule_prepare(rule.prep, kr_str_valid(arena, in.prediction, in.prediction_len));
+        kr_str p =
+            kr_rule_prepare(rule.prep, kr_str_valid(arena, in.prediction, in.prediction_len));
         in.prediction = p.s;
         in.prediction_len = p.len;
         if (in.classes == NULL && classes != NULL && classes->type == KR_LIT_LIST)
@@ -134,23 +135,16 @@ static void longbench_e_dataset(const kr_lit *line, kr_arena *a, kr_buf *score, 
 static void put_value(const kr_lit *v, kr_arena *a, kr_buf *out) {
     char *copy;
     switch (v->type) {
-    case KR_LIT_NULL:
-        kr_buf_puts(out, "null");
-        return;
-    case KR_LIT_BOOL:
-        kr_buf_puts(out, v->yes ? "true" : "false");
-        return;
+    case KR_LIT_NULL: kr_buf_puts(out, "null"); return;
+    case KR_LIT_BOOL: kr_buf_puts(out, v->yes ? "true" : "false"); return;
     case KR_LIT_INT:
-    case KR_LIT_FLOAT:
-        kr_json_put_double(out, strtod(v->s, NULL));
-        return;
+    case KR_LIT_FLOAT: kr_json_put_double(out, strtod(v->s, NULL)); return;
     case KR_LIT_STR:
         if ((copy = kr_arena_copy(a, v->s, v->len)) != NULL)
             kr_json_put_string(out, copy);
         return;
     case KR_LIT_LIST:
-    case KR_LIT_DICT:
-        break;
+    case KR_LIT_DICT: break;
     }
     kr_buf_puts(out, "[");
     for (const kr_lit *m = v->first; m != NULL; m = m->next) {

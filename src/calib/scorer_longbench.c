@@ -8,7 +8,8 @@
 #include "calib/scorer_text.h"
 
 /* Runs a score of one reference for each and keeps the best, at least 0. */
-typedef double one_reference(const kr_score_in *in, kr_str prediction, kr_str answer, kr_score *out);
+typedef double one_reference(const kr_score_in *in, kr_str prediction, kr_str answer,
+                             kr_score *out);
 
 static void best_of(const kr_score_in *in, one_reference *score, kr_score *out) {
     kr_str p = kr_str_valid(in->arena, in->prediction, in->prediction_len);

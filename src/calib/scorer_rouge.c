@@ -12,8 +12,8 @@
 enum { MAX_CELLS = 1 << 26, MAX_TOTAL = 1 << 30 };
 
 typedef struct {
-    kr_tokens words;   /* of all sentences, one after the other */
-    size_t *end;       /* [n] words up to the end of sentence i */
+    kr_tokens words; /* of all sentences, one after the other */
+    size_t *end;     /* [n] words up to the end of sentence i */
     size_t n;
     const uint32_t *id; /* [words.n] */
 } summary;
@@ -24,7 +24,9 @@ static summary split_sentences(kr_arena *a, kr_str t) {
     for (size_t i = 0; i < t.len; i++)
         dots += t.s[i] == '.';
     summary s = {{kr_arena_alloc(a, (t.len + dots + 1) * sizeof *s.words.t), 0},
-                 kr_arena_alloc(a, dots * sizeof *s.end), 0, NULL};
+                 kr_arena_alloc(a, dots * sizeof *s.end),
+                 0,
+                 NULL};
     if (s.words.t == NULL || s.end == NULL)
         return (summary){{NULL, 0}, NULL, 0, NULL};
     for (size_t from = 0; from < t.len;) {
@@ -121,7 +123,8 @@ static bool rouge_l(const kr_score_in *in, const summary *h, const summary *r, s
         for (size_t j = 0; j < h->n; j++) {
             size_t x = begin_of(r, i), y = begin_of(h, j);
             size_t n = r->end[i] - x, m = h->end[j] - y;
-            size_t steps = work > MAX_TOTAL ? SIZE_MAX : mark_lcs(r->id + x, n, h->id + y, m, marked);
+            size_t steps =
+                work > MAX_TOTAL ? SIZE_MAX : mark_lcs(r->id + x, n, h->id + y, m, marked);
             work += n * m;
             if (steps == SIZE_MAX) {
                 out->why = "sentences too long to align";

@@ -24,12 +24,10 @@ static kr_rule ruler(kr_family family, const char *task) {
     case KR_FAMILY_KVPRESS:
         return rule(qa ? "kvpress.ruler.string_match_part" : "kvpress.ruler.string_match_all",
                     KR_PREP_NONE);
-    case KR_FAMILY_RAW_RULER:
-        return rule("kvcache_factory.ruler", KR_PREP_NONE);
+    case KR_FAMILY_RAW_RULER: return rule("kvcache_factory.ruler", KR_PREP_NONE);
     case KR_FAMILY_LM_EVAL:
         return rule(qa ? "lm_eval.ruler.part" : "ruler.string_match_all", KR_PREP_NONE);
-    default:
-        return rule(qa ? "ruler.string_match_part" : "ruler.string_match_all", KR_PREP_NONE);
+    default: return rule(qa ? "ruler.string_match_part" : "ruler.string_match_all", KR_PREP_NONE);
     }
 }
 
@@ -68,7 +66,8 @@ static const longbench_task *longbench_find(const char *task) {
     if (len > 2 && task[len - 1] == 'e' && (task[len - 2] == '_' || task[len - 2] == '-'))
         len -= 2;
     for (size_t i = 0; i < sizeof longbench_tasks / sizeof *longbench_tasks; i++)
-        if (strlen(longbench_tasks[i].task) == len && memcmp(longbench_tasks[i].task, task, len) == 0)
+        if (strlen(longbench_tasks[i].task) == len &&
+            memcmp(longbench_tasks[i].task, task, len) == 0)
             return &longbench_tasks[i];
     return NULL;
 }
@@ -78,8 +77,9 @@ bool kr_longbench_task(const char *name) {
 }
 
 bool kr_ruler_task(const char *name) {
-    static const char *const exact[] = {"vt", "cwe", "fwe", "qa_1", "qa_2", "ruler_vt", "ruler_cwe",
-                                        "ruler_fwe", "ruler_qa_squad", "ruler_qa_hotpot"};
+    static const char *const exact[] = {
+        "vt",       "cwe",       "fwe",       "qa_1",           "qa_2",
+        "ruler_vt", "ruler_cwe", "ruler_fwe", "ruler_qa_squad", "ruler_qa_hotpot"};
     for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
         if (strcmp(name, exact[i]) == 0)
             return true;
@@ -92,7 +92,8 @@ static kr_rule longbench(kr_family family, const char *task, const char *code_si
         return none("is no LongBench task, so it has no scorer");
     bool code = strcmp(t->scorer, "longbench.code_sim") == 0;
     if (family == KR_FAMILY_LM_EVAL)
-        return code ? rule("lm_eval.longbench.code_sim", KR_PREP_NONE) : rule(t->scorer, KR_PREP_STRIP);
+        return code ? rule("lm_eval.longbench.code_sim", KR_PREP_NONE)
+                    : rule(t->scorer, KR_PREP_STRIP);
     kr_prep prep = t->first_line ? KR_PREP_FIRST_LINE : KR_PREP_NONE;
     if (family == KR_FAMILY_KVPRESS)
         prep = t->first_line ? KR_PREP_LSTRIP_LINE : KR_PREP_LSTRIP;
@@ -151,21 +152,18 @@ static kr_rule kvpress(const char *dataset, const char *task, const char *code_s
 kr_rule kr_rule_for(kr_family family, const char *dataset, const char *task, const char *code_sim) {
     const char *d = dataset != NULL ? dataset : "";
     switch (family) {
-    case KR_FAMILY_KVPRESS:
-        return kvpress(d, task, code_sim);
+    case KR_FAMILY_KVPRESS: return kvpress(d, task, code_sim);
     case KR_FAMILY_LONGBENCH:
         return strcmp(d, "longbench-v2") == 0 ? rule("longbench_v2.thudm", KR_PREP_NONE)
                                               : longbench(family, task, code_sim);
     case KR_FAMILY_RULER:
-    case KR_FAMILY_RAW_RULER:
-        return ruler(family, task);
+    case KR_FAMILY_RAW_RULER: return ruler(family, task);
     case KR_FAMILY_LM_EVAL:
         if (kr_ruler_task(task))
             return ruler(family, task);
         return starts(task, "longbench_") ? longbench(family, task + 10, code_sim)
                                           : none("is scored by the harness itself");
-    case KR_FAMILY_GENERIC:
-        break;
+    case KR_FAMILY_GENERIC: break;
     }
     return none("has no scorer here; name one, or give a column of scores");
 }

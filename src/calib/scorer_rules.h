@@ -12,17 +12,17 @@
 typedef enum {
     KR_FAMILY_GENERIC,
     KR_FAMILY_KVPRESS,
-    KR_FAMILY_LONGBENCH,  /* THUDM's code, and KVCache-Factory, SnapKV, AdaKV which reuse it */
-    KR_FAMILY_RULER,      /* NVIDIA's code */
-    KR_FAMILY_RAW_RULER,  /* KVCache-Factory's RULER */
+    KR_FAMILY_LONGBENCH, /* THUDM's code, and KVCache-Factory, SnapKV, AdaKV which reuse it */
+    KR_FAMILY_RULER,     /* NVIDIA's code */
+    KR_FAMILY_RAW_RULER, /* KVCache-Factory's RULER */
     KR_FAMILY_LM_EVAL
 } kr_family;
 
 typedef enum {
     KR_PREP_NONE,
-    KR_PREP_LSTRIP,        /* all white space at the left */
-    KR_PREP_FIRST_LINE,    /* leading line feeds off, then up to the next line feed */
-    KR_PREP_LSTRIP_LINE,   /* all leading white space off, then up to the next line feed */
+    KR_PREP_LSTRIP,      /* all white space at the left */
+    KR_PREP_FIRST_LINE,  /* leading line feeds off, then up to the next line feed */
+    KR_PREP_LSTRIP_LINE, /* all leading white space off, then up to the next line feed */
     KR_PREP_STRIP
 } kr_prep;
 

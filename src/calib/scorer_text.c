@@ -16,9 +16,10 @@ bool kr_py_space(uint32_t c) {
 
 bool kr_py_word(uint32_t c) {
     if (c < 0x80)
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    const uint32_t mask = UC_CATEGORY_MASK_L | UC_CATEGORY_MASK_Nd | UC_CATEGORY_MASK_Nl |
-                          UC_CATEGORY_MASK_No;
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '_';
+    const uint32_t mask =
+        UC_CATEGORY_MASK_L | UC_CATEGORY_MASK_Nd | UC_CATEGORY_MASK_Nl | UC_CATEGORY_MASK_No;
     return uc_is_general_category_withtable(c, mask);
 }
 
@@ -146,7 +147,8 @@ size_t kr_str_find(kr_str s, kr_str needle, size_t from) {
 
 kr_codes kr_codes_of(kr_arena *a, kr_str s) {
     kr_codes out = {NULL, 0};
-    if (s.len > SIZE_MAX / sizeof *out.c || (out.c = kr_arena_alloc(a, s.len * sizeof *out.c)) == NULL)
+    if (s.len > SIZE_MAX / sizeof *out.c ||
+        (out.c = kr_arena_alloc(a, s.len * sizeof *out.c)) == NULL)
         return out;
     for (size_t i = 0; i < s.len;) {
         uint32_t c;

@@ -10,11 +10,12 @@ static void unsupported(const kr_score_in *in, kr_score *out) {
     out->why = "the reference itself does not support this task";
 }
 
-#define NO_SEGMENTER \
+#define NO_SEGMENTER                                                                               \
     "Chinese word scores rest on the jieba segmenter, for which Debian has no C library"
 
 static const kr_scorer scorers[] = {
-    {"exact", KR_SHAPE_NUMBER, kr_score_exact, NULL, "1 when the prediction is a reference, byte by byte"},
+    {"exact", KR_SHAPE_NUMBER, kr_score_exact, NULL,
+     "1 when the prediction is a reference, byte by byte"},
     {"exact_strip", KR_SHAPE_NUMBER, kr_score_exact_strip, NULL,
      "as exact, white space at both ends ignored"},
     {"numeric", KR_SHAPE_NUMBER, kr_score_numeric, NULL,
@@ -131,15 +132,9 @@ void kr_score_json(const kr_scorer *s, const kr_score *r, kr_buf *out) {
         return;
     }
     switch (s->shape) {
-    case KR_SHAPE_NUMBER:
-        kr_json_put_double(out, r->value);
-        break;
-    case KR_SHAPE_BOOL:
-        kr_buf_puts(out, r->value > 0 ? "true" : "false");
-        break;
-    case KR_SHAPE_PAIR:
-        kr_buf_printf(out, "[%.0f,%.0f]", r->part[0], r->part[1]);
-        break;
+    case KR_SHAPE_NUMBER: kr_json_put_double(out, r->value); break;
+    case KR_SHAPE_BOOL: kr_buf_puts(out, r->value > 0 ? "true" : "false"); break;
+    case KR_SHAPE_PAIR: kr_buf_printf(out, "[%.0f,%.0f]", r->part[0], r->part[1]); break;
     case KR_SHAPE_CHOICE:
         kr_buf_puts(out, "{\"pred\":");
         if (r->letter == '\0')
@@ -148,8 +143,6 @@ void kr_score_json(const kr_scorer *s, const kr_score *r, kr_buf *out) {
             kr_json_put_string(out, letter);
         kr_buf_printf(out, ",\"judge\":%s}", r->value > 0 ? "true" : "false");
         break;
-    case KR_SHAPE_ROUGE:
-        put_rouge(r, out);
-        break;
+    case KR_SHAPE_ROUGE: put_rouge(r, out); break;
     }
 }

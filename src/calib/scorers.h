@@ -20,12 +20,12 @@
 typedef struct {
     const char *prediction; /* UTF-8, need not be valid: bad bytes count as U+FFFD */
     size_t prediction_len;
-    const kr_lit *answers;  /* LIST, or NULL for none */
-    const kr_lit *classes;  /* LIST of strings (classification), or NULL */
-    kr_arena *arena;        /* scratch; the caller resets it */
-    size_t rouge_limit;     /* the reference's ROUGE gives 0 to a sentence pair whose alignment has
+    const kr_lit *answers; /* LIST, or NULL for none */
+    const kr_lit *classes; /* LIST of strings (classification), or NULL */
+    kr_arena *arena;       /* scratch; the caller resets it */
+    size_t rouge_limit;    /* the reference's ROUGE gives 0 to a sentence pair whose alignment has
                              * more steps than Python recurses (KR_ROUGE_LIMIT); 0: no limit */
-    bool coerce;            /* InfiniteBench: digits in text references count as numbers */
+    bool coerce;           /* InfiniteBench: digits in text references count as numbers */
 } kr_score_in;
 
 /* How the reference writes its result; decides what `kvrisk score` prints. */
@@ -38,10 +38,10 @@ typedef enum {
 } kr_score_shape;
 
 typedef struct {
-    double value;      /* finite when `why` is NULL */
+    double value; /* finite when `why` is NULL */
     double part[9];
     char letter;
-    const char *why;   /* NULL, or why this line cannot be scored (static text) */
+    const char *why; /* NULL, or why this line cannot be scored (static text) */
 } kr_score;
 
 typedef struct {

@@ -161,8 +161,7 @@ static kr_status node(loader *l, yaml_event_t *ev, const char *key, int depth) {
     case YAML_SEQUENCE_START_EVENT:
         st = add(l, key, NULL, line);
         return st == KR_OK ? sequence(l, key, depth + 1) : st;
-    default:
-        return kr_fail(l->err, KR_EFORMAT, "%s:%zu: a value is expected", l->file, line);
+    default: return kr_fail(l->err, KR_EFORMAT, "%s:%zu: a value is expected", l->file, line);
     }
 }
 

@@ -18,9 +18,31 @@ typedef struct {
     bool explain, dry_run, force, quiet;
 } request;
 
-enum { OPT_DECLARE = 256, OPT_LEVEL, OPT_SECOND, OPT_ONLY, OPT_SKIP, OPT_MISSING, OPT_OCCURRENCE,
-       OPT_LENIENT, OPT_COL, OPT_RATIO, OPT_FULL, OPT_SCORER, OPT_CODE_SIM, OPT_DATASET, OPT_BITS,
-       OPT_COERCE, OPT_ORDER, OPT_METHOD, OPT_SCALE, OPT_EXPLAIN, OPT_DRY, OPT_FORCE, OPT_HELP };
+enum {
+    OPT_DECLARE = 256,
+    OPT_LEVEL,
+    OPT_SECOND,
+    OPT_ONLY,
+    OPT_SKIP,
+    OPT_MISSING,
+    OPT_OCCURRENCE,
+    OPT_LENIENT,
+    OPT_COL,
+    OPT_RATIO,
+    OPT_FULL,
+    OPT_SCORER,
+    OPT_CODE_SIM,
+    OPT_DATASET,
+    OPT_BITS,
+    OPT_COERCE,
+    OPT_ORDER,
+    OPT_METHOD,
+    OPT_SCALE,
+    OPT_EXPLAIN,
+    OPT_DRY,
+    OPT_FORCE,
+    OPT_HELP
+};
 
 static const struct option options[] = {
     {"output", required_argument, NULL, 'o'},
@@ -78,7 +100,8 @@ static const char help_options[] =
     "      --lenient           leave broken records out instead of stopping at the first\n"
     "      --scorer NAME       score all rows with this scorer (`kvrisk score --list`)\n"
     "      --code-sim levenshtein|difflib\n"
-    "                          which fuzzywuzzy back end the code tasks of LongBench were scored with\n"
+    "                          which fuzzywuzzy back end the code tasks of LongBench were scored "
+    "with\n"
     "      --dataset NAME      longbench or longbench-e, where the folders do not tell\n"
     "      --full NAME         the full-KV run or method, where its name does not tell\n"
     "      --order A,B,...     runs of unknown level, from conservative to aggressive\n"
@@ -87,7 +110,8 @@ static const char help_options[] =
     "                          prediction, answers, classes, score, tokens, method, level, full;\n"
     "                          scores (a nested map); or METHOD@LEVEL for a column per run\n"
     "      --ratio-means kept|removed|budget|bits|threshold\n"
-    "                          what the level column says; --bits-of N (16) is the uncompressed width\n"
+    "                          what the level column says; --bits-of N (16) is the uncompressed "
+    "width\n"
     "      --scale N           the best possible score, when it is not 1\n"
     "      --infinitebench-coerce\n"
     "                          compare numbers even where the references are text\n";
@@ -118,7 +142,8 @@ static bool declare(request *r, const char *text) {
     if (strlen(text) >= sizeof r->contract)
         return false;
     strcpy(r->contract, text);
-    for (char *p = strtok_r(r->contract, ",", &rest); p != NULL && n < 4; p = strtok_r(NULL, ",", &rest))
+    for (char *p = strtok_r(r->contract, ",", &rest); p != NULL && n < 4;
+         p = strtok_r(NULL, ",", &rest))
         part[n++] = p;
     kr_import_opts *o = &r->opts;
     if (n < 3 || kr_dec_parse_percent(part[0], &o->tolerance, NULL) != KR_OK ||
@@ -131,14 +156,15 @@ static bool declare(request *r, const char *text) {
         return false;
     o->has_contract = true;
     o->contract_method = part[3];
-    if (gmtime_r(&now, &utc) != NULL && strftime(r->declared, sizeof r->declared, "%Y-%m-%d", &utc) > 0)
+    if (gmtime_r(&now, &utc) != NULL &&
+        strftime(r->declared, sizeof r->declared, "%Y-%m-%d", &utc) > 0)
         o->contract_declared = r->declared;
     return true;
 }
 
 static bool missing_rule(request *r, const char *word) {
-    static const char *const words[] = {[KR_LACK_EVENT] = "event", [KR_LACK_ROW] = "row",
-                                        [KR_LACK_TASK] = "task"};
+    static const char *const words[] = {
+        [KR_LACK_EVENT] = "event", [KR_LACK_ROW] = "row", [KR_LACK_TASK] = "task"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(word, words[i]) == 0) {
             r->opts.lack = (kr_lack)i;
@@ -200,11 +226,13 @@ static bool take_option(request *r, int c, const char *value) {
 static void print_notes(const kr_import *im, size_t *from) {
     for (; *from < kr_import_notes(im); ++*from) {
         const kr_note *n = kr_import_note(im, *from);
-        fprintf(stderr, "kvrisk import: %s%s\n", n->level == KR_NOTE_WARNING ? "warning: " : "", n->text);
+        fprintf(stderr, "kvrisk import: %s%s\n", n->level == KR_NOTE_WARNING ? "warning: " : "",
+                n->text);
     }
 }
 
-static kr_status run(const request *r, kr_import **im, kr_calib **calib, size_t *notes, kr_error *err) {
+static kr_status run(const request *r, kr_import **im, kr_calib **calib, size_t *notes,
+                     kr_error *err) {
     kr_buf text = {0};
     kr_status st = kr_import_open(&r->opts, im, err);
     if (r->explain && *im != NULL) {

@@ -21,20 +21,22 @@ static const struct option options[] = {
 };
 
 static int usage(FILE *to) {
-    fputs("usage: kvrisk score --scorer NAME [FILE]\n"
-          "\n"
-          "Reads JSON Lines of {\"prediction\": text, \"answers\": [..], \"all_classes\": [..]} from FILE\n"
-          "or standard input and writes the same lines with \"score\" added, in the shape that the\n"
-          "reference evaluation gives. A line that cannot be scored gets null and \"error\".\n"
-          "\n"
-          "  --scorer NAME   one of those that --list shows\n"
-          "  --list          all scorers, with those that are refused and why\n"
-          "  --rouge-recursion-limit N\n"
-          "                  ROUGE gives 0 where the reference, which recurses, stops after about N\n"
-          "                  steps (default 970; 0: no limit)\n"
-          "  --infinitebench-coerce\n"
-          "                  compare numbers even where the references are text\n",
-          to);
+    fputs(
+        "usage: kvrisk score --scorer NAME [FILE]\n"
+        "\n"
+        "Reads JSON Lines of {\"prediction\": text, \"answers\": [..], \"all_classes\": [..]} from "
+        "FILE\n"
+        "or standard input and writes the same lines with \"score\" added, in the shape that the\n"
+        "reference evaluation gives. A line that cannot be scored gets null and \"error\".\n"
+        "\n"
+        "  --scorer NAME   one of those that --list shows\n"
+        "  --list          all scorers, with those that are refused and why\n"
+        "  --rouge-recursion-limit N\n"
+        "                  ROUGE gives 0 where the reference, which recurses, stops after about N\n"
+        "                  steps (default 970; 0: no limit)\n"
+        "  --infinitebench-coerce\n"
+        "                  compare numbers even where the references are text\n",
+        to);
     return to == stdout ? KR_EXIT_OK : KR_EXIT_USAGE;
 }
 

@@ -101,7 +101,9 @@ static void empty_lines_are_no_records_but_an_empty_quoted_field_is(void **state
 
 static void byte_order_mark_and_missing_last_line_end_are_accepted(void **state) {
     (void)state;
-    check("\xef\xbb\xbf" "a,b\n1,2", "a|b;1|2;");
+    check("\xef\xbb\xbf"
+          "a,b\n1,2",
+          "a|b;1|2;");
     check("a,b\n1,\"2\"", "a|b;1|2;");
     check("a,b\n1,", "a|b;1|;");
 }
@@ -118,18 +120,20 @@ static void refuses_with_place_and_reason(void **state) {
     check_error("a,a\n", o, "t.csv:1: columns 1 and 2 are both named 'a'");
     check_error("a,b\n1,2\n3\n", o, "t.csv:3: record 3 has 1 fields, the header has 2");
     check_error("a,b\n\"x\ny\",2\n3,4,5\n", o, "t.csv:4: record 3 has 3 fields, the header has 2");
-    check_error("a,b\n1,2\n3,\"open\nand on\n", o,
-                "t.csv:3: the file ends inside the quoted field opened here (record 3, column 'b')");
+    check_error(
+        "a,b\n1,2\n3,\"open\nand on\n", o,
+        "t.csv:3: the file ends inside the quoted field opened here (record 3, column 'b')");
     o.max_field = 4;
-    check_error("a,b\n1,12345\n", o,
-                "t.csv:2: record 2, column 'b': field longer than 4 bytes");
+    check_error("a,b\n1,12345\n", o, "t.csv:2: record 2, column 'b': field longer than 4 bytes");
 }
 
 static void utf16_is_named(void **state) {
     (void)state;
     char out[64];
     kr_error err = {0};
-    assert_int_equal(dump("\xff\xfe" "a\0", 4, 8, (kr_csv_opts){0}, out, sizeof out, &err),
+    assert_int_equal(dump("\xff\xfe"
+                          "a\0",
+                          4, 8, (kr_csv_opts){0}, out, sizeof out, &err),
                      KR_EFORMAT);
     assert_string_equal(err.msg, "t.csv: the text is UTF-16; UTF-8 is expected");
 }
@@ -207,7 +211,8 @@ static void random_tables_come_back(void **state) {
             w += (size_t)sprintf(want + w, "%s%s", cells[i], i % 2 ? ";" : "|");
         }
         kr_error err;
-        assert_int_equal(dump(csv, n, 1 + seed % 7, (kr_csv_opts){0}, out, sizeof out, &err), KR_OK);
+        assert_int_equal(dump(csv, n, 1 + seed % 7, (kr_csv_opts){0}, out, sizeof out, &err),
+                         KR_OK);
         assert_string_equal(out, want);
     }
 }

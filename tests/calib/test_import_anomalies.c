@@ -9,35 +9,38 @@ static const kr_import_opts kvpress = {.kind = "kvpress"};
 
 /* Three requests; in the compressed run the second is lost. */
 static void put_pair(void) {
-    put(FULL "/predictions.csv", HEAD "vt,1 2,['1' '2'],P,Q1,0.0\nvt,3,['3'],P,Q2,0.0\nqa_1,x,['x'],P,Q3,0.0\n");
-    put(FULL "/metrics.json", "{\"vt\":{\"string_match\":100.0},\"qa_1\":{\"string_match\":100.0}}");
-    put(SNAP "/predictions.csv", HEAD "vt,1,['1' '2'],P,Q1,0.5\nvt,no,['3'],P,Q2,0.5\nqa_1,x,['x'],P,Q3,0.5\n");
+    put(FULL "/predictions.csv",
+        HEAD "vt,1 2,['1' '2'],P,Q1,0.0\nvt,3,['3'],P,Q2,0.0\nqa_1,x,['x'],P,Q3,0.0\n");
+    put(FULL "/metrics.json",
+        "{\"vt\":{\"string_match\":100.0},\"qa_1\":{\"string_match\":100.0}}");
+    put(SNAP "/predictions.csv",
+        HEAD "vt,1,['1' '2'],P,Q1,0.5\nvt,no,['3'],P,Q2,0.5\nqa_1,x,['x'],P,Q3,0.5\n");
     put(SNAP "/metrics.json", "{\"vt\":{\"string_match\":25.0},\"qa_1\":{\"string_match\":100.0}}");
 }
 
 static void a_plain_pair(void **state) {
     (void)state;
     put_pair();
-    gives(kvpress,
-          "policies: snapkv keeps 0.5 (mean 0.5)\n"
-          "vt-00000 1 0.5\n"
-          "vt-00001 1 0\n"
-          "qa_1-00000 1 1\n");
+    gives(kvpress, "policies: snapkv keeps 0.5 (mean 0.5)\n"
+                   "vt-00000 1 0.5\n"
+                   "vt-00001 1 0\n"
+                   "qa_1-00000 1 1\n");
 }
 
 static void reordered_columns_numpy_cells_over_lines_and_quotes(void **state) {
     (void)state;
-    put(FULL "/predictions.csv", "answer,task,predicted_answer,question,answer_prefix,compression_ratio\n"
-                                 "\"['it\\'s' \"\"the mill's\"\"\n 'x']\",cwe,\"it's, the mill's\nx\",,P,0.0\n");
-    put(SNAP "/predictions.csv", "task,predicted_answer,answer,answer_prefix,question,compression_ratio\n"
-                                 "cwe,it's,\"['it\\'s', \"\"the mill's\"\", 'x']\",P,,0.5\n");
-    gives(kvpress,
-          "warning: ruler__4096__acme--Tiny-1B__no_press__0.00 looks unfinished (no score "
-          "file beside its predictions).\n"
-          "warning: ruler__4096__acme--Tiny-1B__snapkv__0.50 looks unfinished (no score "
-          "file beside its predictions).\n"
-          "policies: snapkv keeps 0.5 (mean 0.5)\n"
-          "cwe-00000 1 0.333333333\n");
+    put(FULL "/predictions.csv",
+        "answer,task,predicted_answer,question,answer_prefix,compression_ratio\n"
+        "\"['it\\'s' \"\"the mill's\"\"\n 'x']\",cwe,\"it's, the mill's\nx\",,P,0.0\n");
+    put(SNAP "/predictions.csv",
+        "task,predicted_answer,answer,answer_prefix,question,compression_ratio\n"
+        "cwe,it's,\"['it\\'s', \"\"the mill's\"\", 'x']\",P,,0.5\n");
+    gives(kvpress, "warning: ruler__4096__acme--Tiny-1B__no_press__0.00 looks unfinished (no score "
+                   "file beside its predictions).\n"
+                   "warning: ruler__4096__acme--Tiny-1B__snapkv__0.50 looks unfinished (no score "
+                   "file beside its predictions).\n"
+                   "policies: snapkv keeps 0.5 (mean 0.5)\n"
+                   "cwe-00000 1 0.333333333\n");
 }
 
 static void a_row_is_missing(void **state) {
@@ -45,15 +48,14 @@ static void a_row_is_missing(void **state) {
     put_pair();
     put(SNAP "/predictions.csv", HEAD "vt,1,['1' '2'],P,Q1,0.5\nqa_1,x,['x'],P,Q3,0.5\n");
     put(SNAP "/metrics.json", "{}");
-    gives(kvpress,
-          "warning: ruler__4096__acme--Tiny-1B__snapkv__0.50 has 2 rows, the full-KV run "
-          "3.\n"
-          "warning: ruler__4096__acme--Tiny-1B__snapkv__0.50: 1 of 3 requests have no row "
-          "in it (counted as degradation events).\n"
-          "policies: snapkv keeps 0.5 (mean 0.5)\n"
-          "vt-00000 1 0.5\n"
-          "vt-00001 1 -\n"
-          "qa_1-00000 1 1\n");
+    gives(kvpress, "warning: ruler__4096__acme--Tiny-1B__snapkv__0.50 has 2 rows, the full-KV run "
+                   "3.\n"
+                   "warning: ruler__4096__acme--Tiny-1B__snapkv__0.50: 1 of 3 requests have no row "
+                   "in it (counted as degradation events).\n"
+                   "policies: snapkv keeps 0.5 (mean 0.5)\n"
+                   "vt-00000 1 0.5\n"
+                   "vt-00001 1 -\n"
+                   "qa_1-00000 1 1\n");
     gives((kr_import_opts){.kind = "kvpress", .lack = KR_LACK_ROW},
           "warning: ruler__4096__acme--Tiny-1B__snapkv__0.50 has 2 rows, the full-KV run "
           "3.\n"
@@ -76,32 +78,33 @@ static void a_row_is_missing(void **state) {
 static void rows_in_another_order_are_joined_by_key(void **state) {
     (void)state;
     put_pair();
-    put(SNAP "/predictions.csv", HEAD "qa_1,x,['x'],P,Q3,0.5\nvt,no,['3'],P,Q2,0.5\nvt,1,['1' '2'],P,Q1,0.5\n");
-    gives(kvpress,
-          "note: ruler__4096__acme--Tiny-1B__snapkv__0.50: rows in another order than the "
-          "full-KV run, joined by key.\n"
-          "policies: snapkv keeps 0.5 (mean 0.5)\n"
-          "vt-00000 1 0.5\n"
-          "vt-00001 1 0\n"
-          "qa_1-00000 1 1\n");
+    put(SNAP "/predictions.csv",
+        HEAD "qa_1,x,['x'],P,Q3,0.5\nvt,no,['3'],P,Q2,0.5\nvt,1,['1' '2'],P,Q1,0.5\n");
+    gives(kvpress, "note: ruler__4096__acme--Tiny-1B__snapkv__0.50: rows in another order than the "
+                   "full-KV run, joined by key.\n"
+                   "policies: snapkv keeps 0.5 (mean 0.5)\n"
+                   "vt-00000 1 0.5\n"
+                   "vt-00001 1 0\n"
+                   "qa_1-00000 1 1\n");
 }
 
 static void rows_that_cannot_be_told_apart_are_refused_in_another_order(void **state) {
     (void)state;
-    put(FULL "/predictions.csv", HEAD "vt,1,['1'],P,,0.0\nvt,1,['1'],P,,0.0\nqa_1,x,['x'],P,,0.0\n");
-    put(SNAP "/predictions.csv", HEAD "vt,1,['1'],P,,0.5\nvt,2,['1'],P,,0.5\nqa_1,x,['x'],P,,0.5\n");
+    put(FULL "/predictions.csv",
+        HEAD "vt,1,['1'],P,,0.0\nvt,1,['1'],P,,0.0\nqa_1,x,['x'],P,,0.0\n");
+    put(SNAP "/predictions.csv",
+        HEAD "vt,1,['1'],P,,0.5\nvt,2,['1'],P,,0.5\nqa_1,x,['x'],P,,0.5\n");
     put(FULL "/metrics.json", "{}");
     put(SNAP "/metrics.json", "{}");
-    gives(kvpress,
-          "policies: snapkv keeps 0.5 (mean 0.5)\n"
-          "vt-00000 1 1\n"
-          "vt-00001 1 0\n"
-          "qa_1-00000 1 1\n"); /* the same order: safe */
-    put(SNAP "/predictions.csv", HEAD "qa_1,x,['x'],P,,0.5\nvt,1,['1'],P,,0.5\nvt,2,['1'],P,,0.5\n");
-    gives(kvpress,
-          "error: ruler__4096__acme--Tiny-1B__snapkv__0.50: 2 rows cannot be told apart "
-          "(same content, no id) and are not in the order of the full-KV run; "
-          "--by-occurrence joins them in order all the same\n");
+    gives(kvpress, "policies: snapkv keeps 0.5 (mean 0.5)\n"
+                   "vt-00000 1 1\n"
+                   "vt-00001 1 0\n"
+                   "qa_1-00000 1 1\n"); /* the same order: safe */
+    put(SNAP "/predictions.csv",
+        HEAD "qa_1,x,['x'],P,,0.5\nvt,1,['1'],P,,0.5\nvt,2,['1'],P,,0.5\n");
+    gives(kvpress, "error: ruler__4096__acme--Tiny-1B__snapkv__0.50: 2 rows cannot be told apart "
+                   "(same content, no id) and are not in the order of the full-KV run; "
+                   "--by-occurrence joins them in order all the same\n");
     gives((kr_import_opts){.kind = "kvpress", .by_occurrence = true},
           "note: ruler__4096__acme--Tiny-1B__snapkv__0.50: rows in another order than the "
           "full-KV run, joined by key.\n"
@@ -126,42 +129,41 @@ static void a_ragged_record(void **state) {
     (void)state;
     put_pair();
     put(SNAP "/predictions.csv", HEAD "vt,1,['1' '2'],P,Q1,0.5\nvt,no,['3']\n");
-    gives(kvpress,
-          "error: ./ruler__4096__acme--Tiny-1B__snapkv__0.50/predictions.csv:3: record 3 "
-          "has 3 fields, the header has 6\n");
+    gives(kvpress, "error: ./ruler__4096__acme--Tiny-1B__snapkv__0.50/predictions.csv:3: record 3 "
+                   "has 3 fields, the header has 6\n");
 }
 
 static void a_shortened_list_of_answers(void **state) {
     (void)state;
     put_pair();
     put(SNAP "/predictions.csv", HEAD "vt,1,['1' ... '2'],P,Q1,0.5\n");
-    gives(kvpress,
-          "error: ./ruler__4096__acme--Tiny-1B__snapkv__0.50/predictions.csv:2: record 2, "
-          "column 'answer': byte 6: shortened list: the writer left items out (`...`)\n");
+    gives(kvpress, "error: ./ruler__4096__acme--Tiny-1B__snapkv__0.50/predictions.csv:2: record 2, "
+                   "column 'answer': byte 6: shortened list: the writer left items out (`...`)\n");
 }
 
 static void empty_and_literal_nan_predictions_are_text(void **state) {
     (void)state;
     put_pair();
-    put(SNAP "/predictions.csv", HEAD "vt,,['1' '2'],P,Q1,0.5\nvt,nan,['3'],P,Q2,0.5\nqa_1, x ,['x'],P,Q3,0.5\n");
+    put(SNAP "/predictions.csv",
+        HEAD "vt,,['1' '2'],P,Q1,0.5\nvt,nan,['3'],P,Q2,0.5\nqa_1, x ,['x'],P,Q3,0.5\n");
     put(SNAP "/metrics.json", "{\"vt\":{\"string_match\":0.0}}");
-    gives(kvpress,
-          "policies: snapkv keeps 0.5 (mean 0.5)\n"
-          "vt-00000 1 0\n"
-          "vt-00001 1 0\n"
-          "qa_1-00000 1 1\n");
+    gives(kvpress, "policies: snapkv keeps 0.5 (mean 0.5)\n"
+                   "vt-00000 1 0\n"
+                   "vt-00001 1 0\n"
+                   "qa_1-00000 1 1\n");
 }
 
 static void line_ends_and_byte_order_mark_of_windows(void **state) {
     (void)state;
     put_pair();
-    put(SNAP "/predictions.csv", "\xef\xbb\xbf" "task,predicted_answer,answer,answer_prefix,question,compression_ratio\r\n"
-                                 "vt,1,['1' '2'],P,Q1,0.5\r\nvt,no,['3'],P,Q2,0.5\r\nqa_1,x,['x'],P,Q3,0.5\r\n");
-    gives(kvpress,
-          "policies: snapkv keeps 0.5 (mean 0.5)\n"
-          "vt-00000 1 0.5\n"
-          "vt-00001 1 0\n"
-          "qa_1-00000 1 1\n");
+    put(SNAP "/predictions.csv",
+        "\xef\xbb\xbf"
+        "task,predicted_answer,answer,answer_prefix,question,compression_ratio\r\n"
+        "vt,1,['1' '2'],P,Q1,0.5\r\nvt,no,['3'],P,Q2,0.5\r\nqa_1,x,['x'],P,Q3,0.5\r\n");
+    gives(kvpress, "policies: snapkv keeps 0.5 (mean 0.5)\n"
+                   "vt-00000 1 0.5\n"
+                   "vt-00001 1 0\n"
+                   "qa_1-00000 1 1\n");
 }
 
 static void a_stale_ratio_beside_a_threshold(void **state) {
@@ -170,47 +172,48 @@ static void a_stale_ratio_beside_a_threshold(void **state) {
     put("ruler__4096__acme--Tiny-1B__kvzap_mlp__-4.00/predictions.csv",
         HEAD "vt,1 2,['1' '2'],P,Q1,0.25\nvt,3,['3'],P,Q2,0.75\nqa_1,y,['x'],P,Q3,0.5\n");
     put("ruler__4096__acme--Tiny-1B__kvzap_mlp__-4.00/config.yaml",
-        "dataset: ruler\ndata_dir: 4096\nmodel: acme/Tiny-1B\npress_name: kvzap_mlp\ncompression_ratio: 0.5\nthreshold: -4.0\n"
-        "model_kwargs:\n  dtype: auto\npress_init_command: DMSPress(press=KVzapPress(model_type='mlp'), threshold=-4.0,\n"
+        "dataset: ruler\ndata_dir: 4096\nmodel: acme/Tiny-1B\npress_name: "
+        "kvzap_mlp\ncompression_ratio: 0.5\nthreshold: -4.0\n"
+        "model_kwargs:\n  dtype: auto\npress_init_command: "
+        "DMSPress(press=KVzapPress(model_type='mlp'), threshold=-4.0,\n"
         "  sliding_window_size=128)\n");
     put("ruler__4096__acme--Tiny-1B__kvzap_mlp__-4.00/metrics.json", "{}");
-    gives(kvpress,
-          "policies: kvzap_mlp threshold -4 (mean 0.5), snapkv keeps 0.5 (mean 0.5)\n"
-          "vt-00000 1 1 0.5\n"
-          "vt-00001 1 1 0\n"
-          "qa_1-00000 1 0 1\n");
+    gives(kvpress, "policies: kvzap_mlp threshold -4 (mean 0.5), snapkv keeps 0.5 (mean 0.5)\n"
+                   "vt-00000 1 1 0.5\n"
+                   "vt-00001 1 1 0\n"
+                   "qa_1-00000 1 0 1\n");
 }
 
 static void the_name_rounds_the_ratio_and_config_has_it_whole(void **state) {
     (void)state;
     put_pair();
-    put(SNAP "/config.yaml", "dataset: ruler\ndata_dir: 4096\nmodel: acme/Tiny-1B\npress_name: snapkv\ncompression_ratio: 0.505\n");
-    gives(kvpress,
-          "policies: snapkv keeps 0.495 (mean 0.5)\n"
-          "vt-00000 1 0.5\n"
-          "vt-00001 1 0\n"
-          "qa_1-00000 1 1\n");
-    put(SNAP "/config.yaml", "dataset: ruler\ndata_dir: 4096\nmodel: acme/Tiny-1B\npress_name: snapkv\ncompression_ratio: 0.875\n");
-    gives(kvpress,
-          "warning: ruler__4096__acme--Tiny-1B__snapkv__0.50: its rows report that 0.500 "
-          "was kept on average, its setting says 0.125.\n"
-          "policies: snapkv keeps 0.125 (mean 0.5)\n"
-          "vt-00000 1 0.5\n"
-          "vt-00001 1 0\n"
-          "qa_1-00000 1 1\n");
+    put(SNAP "/config.yaml", "dataset: ruler\ndata_dir: 4096\nmodel: acme/Tiny-1B\npress_name: "
+                             "snapkv\ncompression_ratio: 0.505\n");
+    gives(kvpress, "policies: snapkv keeps 0.495 (mean 0.5)\n"
+                   "vt-00000 1 0.5\n"
+                   "vt-00001 1 0\n"
+                   "qa_1-00000 1 1\n");
+    put(SNAP "/config.yaml", "dataset: ruler\ndata_dir: 4096\nmodel: acme/Tiny-1B\npress_name: "
+                             "snapkv\ncompression_ratio: 0.875\n");
+    gives(kvpress, "warning: ruler__4096__acme--Tiny-1B__snapkv__0.50: its rows report that 0.500 "
+                   "was kept on average, its setting says 0.125.\n"
+                   "policies: snapkv keeps 0.125 (mean 0.5)\n"
+                   "vt-00000 1 0.5\n"
+                   "vt-00001 1 0\n"
+                   "qa_1-00000 1 1\n");
 }
 
 static void config_and_name_contradict_each_other(void **state) {
     (void)state;
     put_pair();
-    put(SNAP "/config.yaml", "dataset: ruler\ndata_dir: 4096\nmodel: acme/Tiny-1B\npress_name: pyramidkv\ncompression_ratio: 0.5\n");
-    gives(kvpress,
-          "warning: ruler__4096__acme--Tiny-1B__snapkv__0.50: config.yaml says press "
-          "'pyramidkv', the name says 'snapkv'; config.yaml is believed.\n"
-          "policies: pyramidkv keeps 0.5 (mean 0.5)\n"
-          "vt-00000 1 0.5\n"
-          "vt-00001 1 0\n"
-          "qa_1-00000 1 1\n");
+    put(SNAP "/config.yaml", "dataset: ruler\ndata_dir: 4096\nmodel: acme/Tiny-1B\npress_name: "
+                             "pyramidkv\ncompression_ratio: 0.5\n");
+    gives(kvpress, "warning: ruler__4096__acme--Tiny-1B__snapkv__0.50: config.yaml says press "
+                   "'pyramidkv', the name says 'snapkv'; config.yaml is believed.\n"
+                   "policies: pyramidkv keeps 0.5 (mean 0.5)\n"
+                   "vt-00000 1 0.5\n"
+                   "vt-00001 1 0\n"
+                   "qa_1-00000 1 1\n");
 }
 
 static void reruns_in_numbered_children(void **state) {
@@ -251,10 +254,9 @@ static void query_aware_against_plain(void **state) {
     (void)state;
     put_pair();
     assert_int_equal(rename(SNAP, SNAP "__query_aware"), 0);
-    gives(kvpress,
-          "error: the runs are of different prompt settings: 'length 4096' (1), "
-          "'query_aware, length 4096' (1); import one at a time (--only and --skip choose "
-          "runs by name)\n");
+    gives(kvpress, "error: the runs are of different prompt settings: 'length 4096' (1), "
+                   "'query_aware, length 4096' (1); import one at a time (--only and --skip choose "
+                   "runs by name)\n");
 }
 
 static void a_run_of_another_model(void **state) {
@@ -280,23 +282,24 @@ static void two_runs_of_the_same_policy(void **state) {
     put("a/" FULL "/predictions.csv", HEAD "vt,1,['1'],P,Q1,0.0\n");
     put("a/" SNAP "/predictions.csv", HEAD "vt,1,['1'],P,Q1,0.5\n");
     put("b/" SNAP "/predictions.csv", HEAD "vt,1,['1'],P,Q1,0.5\n");
-    gives(kvpress,
-          "warning: ruler__4096__acme--Tiny-1B__no_press__0.00 looks unfinished (no score "
-          "file beside its predictions).\n"
-          "warning: ruler__4096__acme--Tiny-1B__snapkv__0.50 looks unfinished (no score "
-          "file beside its predictions).\n"
-          "warning: ruler__4096__acme--Tiny-1B__snapkv__0.50 looks unfinished (no score "
-          "file beside its predictions).\n"
-          "error: two runs for snapkv, keeps 0.5, on the same data: "
-          "./a/ruler__4096__acme--Tiny-1B__snapkv__0.50/predictions.csv and "
-          "./b/ruler__4096__acme--Tiny-1B__snapkv__0.50/predictions.csv; leave one out "
-          "with --skip, or tell them apart with --level METHOD@TEXT=R\n");
+    gives(kvpress, "warning: ruler__4096__acme--Tiny-1B__no_press__0.00 looks unfinished (no score "
+                   "file beside its predictions).\n"
+                   "warning: ruler__4096__acme--Tiny-1B__snapkv__0.50 looks unfinished (no score "
+                   "file beside its predictions).\n"
+                   "warning: ruler__4096__acme--Tiny-1B__snapkv__0.50 looks unfinished (no score "
+                   "file beside its predictions).\n"
+                   "error: two runs for snapkv, keeps 0.5, on the same data: "
+                   "./a/ruler__4096__acme--Tiny-1B__snapkv__0.50/predictions.csv and "
+                   "./b/ruler__4096__acme--Tiny-1B__snapkv__0.50/predictions.csv; leave one out "
+                   "with --skip, or tell them apart with --level METHOD@TEXT=R\n");
 }
 
 static void other_answers_mean_another_version_of_the_data(void **state) {
     (void)state;
-    put("m_128/qasper/FullKV.json", "{\"_id\":\"a\",\"pred\":\"x\",\"answers\":[\"x\"],\"length\":1}\n");
-    put("m_128/qasper/SnapKV.json", "{\"_id\":\"a\",\"pred\":\"x\",\"answers\":[\"y\"],\"length\":1}\n");
+    put("m_128/qasper/FullKV.json",
+        "{\"_id\":\"a\",\"pred\":\"x\",\"answers\":[\"x\"],\"length\":1}\n");
+    put("m_128/qasper/SnapKV.json",
+        "{\"_id\":\"a\",\"pred\":\"x\",\"answers\":[\"y\"],\"length\":1}\n");
     gives((kr_import_opts){.kind = "kvcache-factory"},
           "error: ./m_128/qasper/SnapKV.json:1: the reference answers differ from those of "
           "the full-KV run (1 rows): another version of the data\n");
@@ -306,23 +309,24 @@ static void means_that_disagree_with_the_runs_own(void **state) {
     (void)state;
     put_pair();
     put(SNAP "/metrics.json", "{\"vt\":{\"string_match\":50.0},\"qa_1\":{\"string_match\":NaN}}");
-    gives(kvpress,
-          "warning: ruler__4096__acme--Tiny-1B__snapkv__0.50: task vt has mean 25.0000 "
-          "here and 50.0000 in the run's own score file.\n"
-          "policies: snapkv keeps 0.5 (mean 0.5)\n"
-          "vt-00000 1 0.5\n"
-          "vt-00001 1 0\n"
-          "qa_1-00000 1 1\n");
+    gives(kvpress, "warning: ruler__4096__acme--Tiny-1B__snapkv__0.50: task vt has mean 25.0000 "
+                   "here and 50.0000 in the run's own score file.\n"
+                   "policies: snapkv keeps 0.5 (mean 0.5)\n"
+                   "vt-00000 1 0.5\n"
+                   "vt-00001 1 0\n"
+                   "qa_1-00000 1 1\n");
 }
 
 static void the_old_layout_holds_predictions_only(void **state) {
     (void)state;
-    put("results/loogle____acme--Tiny-1B__no_press__0.0.csv", "predicted_answer,compression_ratio\n 42,0.0\n,0.0\n");
-    put("results/loogle____acme--Tiny-1B__snapkv__0.5__compressed_questions.csv", "predicted_answer,compression_ratio\n 42,0.5\n,0.5\n");
-    gives(kvpress,
-          "error: the runs are of different prompt settings: 'plain' (1), 'query_aware' "
-          "(1); import one at a time (--only and --skip choose runs by name)\n");
-    put("results/loogle____acme--Tiny-1B__snapkv__0.5.csv", "predicted_answer,compression_ratio\n 42,0.5\n,0.5\n");
+    put("results/loogle____acme--Tiny-1B__no_press__0.0.csv",
+        "predicted_answer,compression_ratio\n 42,0.0\n,0.0\n");
+    put("results/loogle____acme--Tiny-1B__snapkv__0.5__compressed_questions.csv",
+        "predicted_answer,compression_ratio\n 42,0.5\n,0.5\n");
+    gives(kvpress, "error: the runs are of different prompt settings: 'plain' (1), 'query_aware' "
+                   "(1); import one at a time (--only and --skip choose runs by name)\n");
+    put("results/loogle____acme--Tiny-1B__snapkv__0.5.csv",
+        "predicted_answer,compression_ratio\n 42,0.5\n,0.5\n");
     static const char *const skip[] = {"*compressed*"};
     gives((kr_import_opts){.kind = "kvpress", .skip = skip, .n_skip = 1},
           "error: ./results/loogle____acme--Tiny-1B__no_press__0.0.csv:1: no column with "
@@ -332,10 +336,14 @@ static void the_old_layout_holds_predictions_only(void **state) {
 
 static void chinese_tasks_and_tasks_without_references_are_left_out_by_name(void **state) {
     (void)state;
-    put("longbench__multifieldqa_zh__m__no_press__0.00/predictions.csv", "task,_id,predicted_answer,answers,all_classes\nmultifieldqa_zh,a,x,['x'],\n");
-    put("longbench__multifieldqa_zh__m__snapkv__0.50/predictions.csv", "task,_id,predicted_answer,answers,all_classes\nmultifieldqa_zh,a,x,['x'],\n");
-    put("longbench__trec__m__no_press__0.00/predictions.csv", "task,_id,predicted_answer,answers,all_classes\ntrec,b,\"\n A\",['A'],['A' 'B']\n");
-    put("longbench__trec__m__snapkv__0.50/predictions.csv", "task,_id,predicted_answer,answers,all_classes\ntrec,b,B,['A'],['A' 'B']\n");
+    put("longbench__multifieldqa_zh__m__no_press__0.00/predictions.csv",
+        "task,_id,predicted_answer,answers,all_classes\nmultifieldqa_zh,a,x,['x'],\n");
+    put("longbench__multifieldqa_zh__m__snapkv__0.50/predictions.csv",
+        "task,_id,predicted_answer,answers,all_classes\nmultifieldqa_zh,a,x,['x'],\n");
+    put("longbench__trec__m__no_press__0.00/predictions.csv",
+        "task,_id,predicted_answer,answers,all_classes\ntrec,b,\"\n A\",['A'],['A' 'B']\n");
+    put("longbench__trec__m__snapkv__0.50/predictions.csv",
+        "task,_id,predicted_answer,answers,all_classes\ntrec,b,B,['A'],['A' 'B']\n");
     gives(kvpress,
           "warning: longbench__multifieldqa_zh__m__no_press__0.00 looks unfinished (no "
           "score file beside its predictions).\n"
@@ -360,25 +368,29 @@ static void chinese_tasks_and_tasks_without_references_are_left_out_by_name(void
 static void thinks_level_is_what_its_rows_report(void **state) {
     (void)state;
     put_pair();
-    put("ruler__4096__acme--Tiny-1B__think__0.00__key_channel_cr0.50/predictions.csv", HEAD "vt,1,['1' '2'],P,Q1,0.25\nvt,3,['3'],P,Q2,0.25\nqa_1,x,['x'],P,Q3,0.25\n");
-    put("ruler__4096__acme--Tiny-1B__think__0.00__key_channel_cr0.50/config.yaml", "dataset: ruler\ndata_dir: 4096\nmodel: acme/Tiny-1B\npress_name: think\ncompression_ratio: 0.0\nkey_channel_compression_ratio: 0.5\n");
+    put("ruler__4096__acme--Tiny-1B__think__0.00__key_channel_cr0.50/predictions.csv",
+        HEAD "vt,1,['1' '2'],P,Q1,0.25\nvt,3,['3'],P,Q2,0.25\nqa_1,x,['x'],P,Q3,0.25\n");
+    put("ruler__4096__acme--Tiny-1B__think__0.00__key_channel_cr0.50/config.yaml",
+        "dataset: ruler\ndata_dir: 4096\nmodel: acme/Tiny-1B\npress_name: "
+        "think\ncompression_ratio: 0.0\nkey_channel_compression_ratio: 0.5\n");
     put("ruler__4096__acme--Tiny-1B__think__0.00__key_channel_cr0.50/metrics.json", "{}");
-    gives(kvpress,
-          "policies: snapkv keeps 0.5 (mean 0.5), think keeps 0.75 (mean 0.75)\n"
-          "vt-00000 1 0.5 0.5\n"
-          "vt-00001 1 0 1\n"
-          "qa_1-00000 1 1 1\n");
+    gives(kvpress, "policies: snapkv keeps 0.5 (mean 0.5), think keeps 0.75 (mean 0.75)\n"
+                   "vt-00000 1 0.5 0.5\n"
+                   "vt-00001 1 0 1\n"
+                   "qa_1-00000 1 1 1\n");
 }
 
 static void a_file_appended_twice(void **state) {
     (void)state;
-    const char *two = "{\"pred\":\"ant\",\"answers\":[\"ant\"],\"all_classes\":null,\"length\":10}\n"
-                      "{\"pred\":\"b\",\"answers\":[\"b\"],\"all_classes\":null,\"length\":20}\n";
+    const char *two =
+        "{\"pred\":\"ant\",\"answers\":[\"ant\"],\"all_classes\":null,\"length\":10}\n"
+        "{\"pred\":\"b\",\"answers\":[\"b\"],\"all_classes\":null,\"length\":20}\n";
     put("pred/m-full/qasper.jsonl", two);
-    put("pred/m-snap/qasper.jsonl", "{\"pred\":\"ant\",\"answers\":[\"ant\"],\"all_classes\":null,\"length\":10}\n"
-                                    "{\"pred\":\"x\",\"answers\":[\"b\"],\"all_classes\":null,\"length\":20}\n"
-                                    "{\"pred\":\"ant\",\"answers\":[\"ant\"],\"all_classes\":null,\"length\":10}\n"
-                                    "{\"pred\":\"b\",\"answers\":[\"b\"],\"all_classes\":null,\"length\":20}\n");
+    put("pred/m-snap/qasper.jsonl",
+        "{\"pred\":\"ant\",\"answers\":[\"ant\"],\"all_classes\":null,\"length\":10}\n"
+        "{\"pred\":\"x\",\"answers\":[\"b\"],\"all_classes\":null,\"length\":20}\n"
+        "{\"pred\":\"ant\",\"answers\":[\"ant\"],\"all_classes\":null,\"length\":10}\n"
+        "{\"pred\":\"b\",\"answers\":[\"b\"],\"all_classes\":null,\"length\":20}\n");
     gives((kr_import_opts){.kind = "longbench"},
           "warning: m-snap/qasper holds every row twice in the same order (a second run "
           "was appended): the first 2 of 4 rows are used.\n"
@@ -389,10 +401,14 @@ static void a_file_appended_twice(void **state) {
 
 static void interleaved_ranks(void **state) {
     (void)state;
-    put("pred/m-full/qasper.jsonl", "{\"pred\":\"ant\",\"answers\":[\"ant\"],\"length\":1}\n{\"pred\":\"b\",\"answers\":[\"b\"],\"length\":2}\n"
-                                    "{\"pred\":\"c\",\"answers\":[\"c\"],\"length\":3}\n{\"pred\":\"d\",\"answers\":[\"d\"],\"length\":4}\n");
-    put("pred/m-snap/qasper.jsonl", "{\"pred\":\"ant\",\"answers\":[\"ant\"],\"length\":1}\n{\"pred\":\"x\",\"answers\":[\"c\"],\"length\":3}\n"
-                                    "{\"pred\":\"b\",\"answers\":[\"b\"],\"length\":2}\n{\"pred\":\"d\",\"answers\":[\"d\"],\"length\":4}\n");
+    put("pred/m-full/qasper.jsonl", "{\"pred\":\"ant\",\"answers\":[\"ant\"],\"length\":1}\n{"
+                                    "\"pred\":\"b\",\"answers\":[\"b\"],\"length\":2}\n"
+                                    "{\"pred\":\"c\",\"answers\":[\"c\"],\"length\":3}\n{\"pred\":"
+                                    "\"d\",\"answers\":[\"d\"],\"length\":4}\n");
+    put("pred/m-snap/qasper.jsonl", "{\"pred\":\"ant\",\"answers\":[\"ant\"],\"length\":1}\n{"
+                                    "\"pred\":\"x\",\"answers\":[\"c\"],\"length\":3}\n"
+                                    "{\"pred\":\"b\",\"answers\":[\"b\"],\"length\":2}\n{\"pred\":"
+                                    "\"d\",\"answers\":[\"d\"],\"length\":4}\n");
     gives((kr_import_opts){.kind = "longbench"},
           "note: m-snap/qasper: rows in another order than the full-KV run, joined by "
           "key.\n"
@@ -405,8 +421,10 @@ static void interleaved_ranks(void **state) {
 
 static void the_last_line_is_cut(void **state) {
     (void)state;
-    put("pred/m-full/qasper.jsonl", "{\"pred\":\"ant\",\"answers\":[\"ant\"],\"length\":1}\n{\"pred\":\"b\",\"answers\":[\"b\"],\"length\":2}\n");
-    put("pred/m-snap/qasper.jsonl", "{\"pred\":\"ant\",\"answers\":[\"ant\"],\"length\":1}\n{\"pred\":\"b\",\"answ");
+    put("pred/m-full/qasper.jsonl", "{\"pred\":\"ant\",\"answers\":[\"ant\"],\"length\":1}\n{"
+                                    "\"pred\":\"b\",\"answers\":[\"b\"],\"length\":2}\n");
+    put("pred/m-snap/qasper.jsonl",
+        "{\"pred\":\"ant\",\"answers\":[\"ant\"],\"length\":1}\n{\"pred\":\"b\",\"answ");
     gives((kr_import_opts){.kind = "longbench"},
           "warning: ./pred/m-snap/qasper.jsonl:2: the last line is broken and left out "
           "(byte 13: the string opened here is not closed).\n"
@@ -416,7 +434,8 @@ static void the_last_line_is_cut(void **state) {
           "policies: snap\n"
           "qasper-00000 1 1\n"
           "qasper-00001 1 -\n");
-    put("pred/m-snap/qasper.jsonl", "{\"pred\":\"a\",\"answ\n{\"pred\":\"b\",\"answers\":[\"b\"],\"length\":2}\n");
+    put("pred/m-snap/qasper.jsonl",
+        "{\"pred\":\"a\",\"answ\n{\"pred\":\"b\",\"answers\":[\"b\"],\"length\":2}\n");
     gives((kr_import_opts){.kind = "longbench"},
           "error: ./pred/m-snap/qasper.jsonl:1: not JSON: byte 13: the string opened here "
           "is not closed\n");
@@ -433,16 +452,21 @@ static void the_last_line_is_cut(void **state) {
 
 static void an_id_twice_with_another_prediction(void **state) {
     (void)state;
-    put("m/qasper/FullKV.json", "{\"_id\":\"a\",\"pred\":\"x\",\"answers\":[\"x\"],\"length\":1}\n{\"_id\":\"b\",\"pred\":\"x\",\"answers\":[\"x\"],\"length\":1}\n");
-    put("m/qasper/SnapKV.json", "{\"_id\":\"a\",\"pred\":\"x\",\"answers\":[\"x\"],\"length\":1}\n{\"_id\":\"b\",\"pred\":\"y\",\"answers\":[\"x\"],\"length\":1}\n{\"_id\":\"a\",\"pred\":\"x\",\"answers\":[\"x\"],\"length\":1}\n");
+    put("m/qasper/FullKV.json", "{\"_id\":\"a\",\"pred\":\"x\",\"answers\":[\"x\"],\"length\":1}\n{"
+                                "\"_id\":\"b\",\"pred\":\"x\",\"answers\":[\"x\"],\"length\":1}\n");
+    put("m/qasper/SnapKV.json", "{\"_id\":\"a\",\"pred\":\"x\",\"answers\":[\"x\"],\"length\":1}\n{"
+                                "\"_id\":\"b\",\"pred\":\"y\",\"answers\":[\"x\"],\"length\":1}\n{"
+                                "\"_id\":\"a\",\"pred\":\"x\",\"answers\":[\"x\"],\"length\":1}\n");
     gives((kr_import_opts){.kind = "kvcache-factory"},
-          "warning: qasper/SnapKV: 1 rows repeat an earlier row and are not counted.\n"
+          "warning: m/qasper/SnapKV: 1 rows repeat an earlier row and are not counted.\n"
           "policies: snapkv\n"
           "qasper-00000 1 1\n"
           "qasper-00001 1 0\n");
-    put("m/qasper/SnapKV.json", "{\"_id\":\"a\",\"pred\":\"x\",\"answers\":[\"x\"],\"length\":1}\n{\"_id\":\"b\",\"pred\":\"y\",\"answers\":[\"x\"],\"length\":1}\n{\"_id\":\"a\",\"pred\":\"z\",\"answers\":[\"x\"],\"length\":1}\n");
+    put("m/qasper/SnapKV.json", "{\"_id\":\"a\",\"pred\":\"x\",\"answers\":[\"x\"],\"length\":1}\n{"
+                                "\"_id\":\"b\",\"pred\":\"y\",\"answers\":[\"x\"],\"length\":1}\n{"
+                                "\"_id\":\"a\",\"pred\":\"z\",\"answers\":[\"x\"],\"length\":1}\n");
     gives((kr_import_opts){.kind = "kvcache-factory"},
-          "warning: qasper/SnapKV: 1 rows repeat an earlier row and are not counted.\n"
+          "warning: m/qasper/SnapKV: 1 rows repeat an earlier row and are not counted.\n"
           "error: ./m/qasper/SnapKV.json:3: the same request as at line 1, with another "
           "prediction; which one counts cannot be known\n");
 }

@@ -48,9 +48,10 @@ static void the_full_set_is_there_once(void **state) {
     assert_int_equal(kr_calib_methods(c), 3);
     assert_true(kr_calib_task_uniform(c, KR_SPLIT_CAL));
     assert_int_equal(kr_import_notes(im), 1);
-    assert_string_equal(kr_import_note(im, 0)->text,
-                        "ruler__4096__Qwen--Qwen3-8B__no_press__0.00/1 is a rerun of the same setting "
-                        "as ruler__4096__Qwen--Qwen3-8B__no_press__0.00: not counted.");
+    assert_string_equal(
+        kr_import_note(im, 0)->text,
+        "ruler__4096__Qwen--Qwen3-8B__no_press__0.00/1 is a rerun of the same setting "
+        "as ruler__4096__Qwen--Qwen3-8B__no_press__0.00: not counted.");
     kr_request r = kr_calib_row(c, 500);
     assert_int_equal(r.id_len, strlen("niah_multikey_2-00000"));
     assert_memory_equal(r.id, "niah_multikey_2-00000", r.id_len);

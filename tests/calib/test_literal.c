@@ -19,8 +19,8 @@ static size_t show(const kr_lit *v, char *out, size_t n, size_t size) {
     if (v->type == KR_LIT_STR)
         return n + (size_t)snprintf(out + n, size - n, "<%.*s>", (int)v->len, v->s);
     if (v->type == KR_LIT_INT || v->type == KR_LIT_FLOAT)
-        return n + (size_t)snprintf(out + n, size - n, "%s%s", v->type == KR_LIT_INT ? "i" : "f",
-                                    v->s);
+        return n +
+               (size_t)snprintf(out + n, size - n, "%s%s", v->type == KR_LIT_INT ? "i" : "f", v->s);
     n += (size_t)snprintf(out + n, size - n, v->type == KR_LIT_LIST ? "[" : "{");
     for (const kr_lit *m = v->first; m != NULL; m = m->next) {
         if (v->type == KR_LIT_DICT)
@@ -59,7 +59,8 @@ static void cells_in_the_three_spellings(void **state) {
     (void)state;
     reads(KR_LIT_CELL, "['alpha' 'beta' \"it's\"\n 'gamma']", "[<alpha> <beta> <it's> <gamma>]");
     reads(KR_LIT_CELL, "['a', 'b']", "[<a> <b>]");
-    reads(KR_LIT_CELL, "[\"a\\/b\", \"\\u00e9\\ud83d\\ude00\"]", "[<a/b> <\xc3\xa9\xf0\x9f\x98\x80>]");
+    reads(KR_LIT_CELL, "[\"a\\/b\", \"\\u00e9\\ud83d\\ude00\"]",
+          "[<a/b> <\xc3\xa9\xf0\x9f\x98\x80>]");
     reads(KR_LIT_CELL, "[]", "[]");
     reads(KR_LIT_CELL, " [ ] ", "[]");
     reads(KR_LIT_CELL, "['a''b']", "[<a> <b>]");

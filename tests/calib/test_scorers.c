@@ -123,8 +123,8 @@ static kr_score run(const char *scorer, const char *prediction, const char *answ
     kr_lit *v = NULL;
     kr_error err;
     assert_int_equal(kr_lit_parse(KR_LIT_JSON, answers, strlen(answers), a, &v, NULL, &err), KR_OK);
-    kr_score_in in = {.prediction = prediction, .prediction_len = strlen(prediction), .answers = v,
-                      .arena = a};
+    kr_score_in in = {
+        .prediction = prediction, .prediction_len = strlen(prediction), .answers = v, .arena = a};
     return kr_scorer_run(kr_scorer_find(scorer), &in);
 }
 
@@ -140,8 +140,10 @@ static void a_sentence_pair_beyond_pythons_recursion_scores_zero_unless_unbounde
             continue;
         kr_score_in in = {.prediction = kr_lit_get(c, "prediction")->s,
                           .prediction_len = kr_lit_get(c, "prediction")->len,
-                          .answers = kr_lit_get(c, "answers"), .arena = &a};
-        assert_true(fabs(kr_scorer_run(kr_scorer_find("longbench.rouge_l"), &in).value - want) < 1e-9);
+                          .answers = kr_lit_get(c, "answers"),
+                          .arena = &a};
+        assert_true(fabs(kr_scorer_run(kr_scorer_find("longbench.rouge_l"), &in).value - want) <
+                    1e-9);
         seen++;
     }
     assert_true(seen > 0);
@@ -152,7 +154,13 @@ static void a_sentence_pair_beyond_pythons_recursion_scores_zero_unless_unbounde
 static void invalid_utf8_counts_as_a_replacement_character(void **state) {
     (void)state;
     kr_arena a = {0};
-    assert_true(run("ruler.string_match_all", "a\xff" "b", "[\"a\xef\xbf\xbd" "b\"]", &a).value == 1);
+    assert_true(run("ruler.string_match_all",
+                    "a\xff"
+                    "b",
+                    "[\"a\xef\xbf\xbd"
+                    "b\"]",
+                    &a)
+                    .value == 1);
     assert_true(run("longbench.qa_f1", "\xc3(", "[\"\xef\xbf\xbd\"]", &a).value == 1);
     kr_arena_free(&a);
 }
@@ -187,8 +195,8 @@ static void numbers_in_text_count_only_when_coerced(void **state) {
 
 static void python_white_space_and_word_characters(void **state) {
     (void)state;
-    static const uint32_t space[] = {9, 13, 0x1c, 0x1f, 0x20, 0x85, 0xa0, 0x1680, 0x2000, 0x200a,
-                                     0x2028, 0x2029, 0x202f, 0x205f, 0x3000};
+    static const uint32_t space[] = {9,      13,     0x1c,   0x1f,   0x20,   0x85,   0xa0,  0x1680,
+                                     0x2000, 0x200a, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000};
     static const uint32_t not_space[] = {8, 0x0e, 0x1b, 0x200b, 0xfeff, 0x180e};
     for (size_t i = 0; i < sizeof space / sizeof *space; i++)
         assert_true(kr_py_space(space[i]));

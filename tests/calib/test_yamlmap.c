@@ -12,15 +12,16 @@
 
 static void a_config_is_a_flat_map(void **state) {
     (void)state;
-    const char *s = "dataset: ruler\n"
-                    "data_dir: 4096\n"
-                    "compression_ratio: 0.5\n"
-                    "threshold: -4.0\n"
-                    "device: null\nempty:\ntilde: ~\nquoted: 'null'\n"
-                    "model_kwargs:\n  dtype: auto\n"
-                    "needle_depth: [0, 50]\n"
-                    "press_init_command: DMSPress(press=KVzapPress(model_type='mlp'), threshold=-4.0,\n"
-                    "  sliding_window_size=128)\n";
+    const char *s =
+        "dataset: ruler\n"
+        "data_dir: 4096\n"
+        "compression_ratio: 0.5\n"
+        "threshold: -4.0\n"
+        "device: null\nempty:\ntilde: ~\nquoted: 'null'\n"
+        "model_kwargs:\n  dtype: auto\n"
+        "needle_depth: [0, 50]\n"
+        "press_init_command: DMSPress(press=KVzapPress(model_type='mlp'), threshold=-4.0,\n"
+        "  sliding_window_size=128)\n";
     kr_yamlmap *m = NULL;
     kr_error err = {0};
     assert_int_equal(kr_yamlmap_parse("config.yaml", s, strlen(s), &m, &err), KR_OK);
@@ -57,7 +58,8 @@ static void odd_files_are_refused_with_their_place(void **state) {
     refuses("a: &x [1]\nb: *x\n", "c.yaml:1: anchors and aliases are not accepted");
     refuses("a: *x\n", "c.yaml:1: anchors and aliases are not accepted");
     refuses("? [a]\n: b\n", "c.yaml:1: a plain name is expected");
-    refuses("a: [[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]\n", "c.yaml:1: nested more than 16 levels deep");
+    refuses("a: [[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]\n",
+            "c.yaml:1: nested more than 16 levels deep");
 }
 
 static void broken_yaml_names_line_and_column(void **state) {
