@@ -183,3 +183,11 @@ void kr_app_set_look(kr_app *a, kr_look look) {
     a->set.look = look;
     kr_facts_refresh(a);
 }
+
+bool kr_app_waiting(const kr_app *a) { return a->f.tasks_wait || a->f.rates_wait || a->f.requests_wait; }
+
+void kr_app_settle(kr_app *a) {
+    a->settling = true;
+    kr_facts_refresh(a);
+    a->settling = false;
+}

@@ -34,6 +34,11 @@ void kr_app_interrupt(kr_app *a);
 /* Looks whether the file changed on disk; true when something new must be drawn. */
 bool kr_app_tick(kr_app *a);
 
+/* With very many requests, work that goes through all of them is put off until the frame after a
+ * key, so that no key waits for it; panes say so meanwhile. True while there is such work. */
+bool kr_app_waiting(const kr_app *a);
+void kr_app_settle(kr_app *a); /* does it */
+
 void kr_app_show(kr_app *a, kr_screen screen);
 kr_screen kr_app_screen(const kr_app *a);
 /* Draws into a canvas of the app's size; *cx, *cy: where the cursor belongs. */

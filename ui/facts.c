@@ -5,6 +5,8 @@
 
 #include "ui/model.h"
 
+/* With more requests than this, going through all of them is put off to the next frame. */
+enum { COSTLY_REQUESTS = 30000 };
 /* A list longer than this is cut to the largest drops before it is sorted. */
 enum { MANY_REQUESTS = 200000, KEPT_REQUESTS = 5000 };
 /* Task x level rates need every level's drops by task; beyond this many they are left out. */
@@ -265,29 +267,44 @@ static void order_tasks(kr_app *a) {
     free(k);
 }
 
+static bool put_off(const kr_app *a) { return !a->settling && kr_calib_rows(a->calib) > COSTLY_REQUESTS; }
+
+static bool rates_ready(const kr_app *a) {
+    for (size_t i = 0; i < a->f.n_levels; i++)
+        if (!kr_analysis_tasks_ready(a->an, method_of(a)->first + i))
+            return false;
+    return true;
+}
+
 static void refresh_task_levels(kr_app *a) {
     kr_facts *f = &a->f;
-    free(f->task_rates);
-    f->task_rates = NULL;
     double work = (double)kr_calib_rows(a->calib) * (double)f->n_levels;
+    kr_dec tolerance = kr_analysis_contract(a->an).tolerance;
+    f->rates_wait = false;
     if (a->screen != KR_SCREEN_TASKS || a->lay.pane[KR_PANE_LEVELS].w == 0 ||
         work > max_task_level_work || f->n_tasks == 0)
         return;
-    kr_task_row *rows = calloc(f->n_tasks, sizeof *rows);
+    if (f->task_rates != NULL && f->rates_method == a->method &&
+        kr_dec_cmp(f->rates_tolerance, tolerance) == 0)
+        return;
+    free(f->task_rates);
+    f->task_rates = NULL;
+    f->rates_wait = put_off(a) && !rates_ready(a);
+    if (f->rates_wait)
+        return;
+    f->rates_method = a->method;
+    f->rates_tolerance = tolerance;
     f->task_rates = calloc(f->n_tasks * (f->n_levels + 1), sizeof *f->task_rates);
-    for (size_t i = 0; i < f->n_levels && rows != NULL && f->task_rates != NULL; i++) {
-        if (kr_analysis_tasks(a->an, method_of(a)->first + i, rows, NULL) != KR_OK)
-            continue;
-        for (size_t t = 0; t < f->n_tasks; t++)
-            f->task_rates[t * f->n_levels + i] = rows[t].rate;
-    }
-    free(rows);
+    for (size_t i = 0; i < f->n_levels && f->task_rates != NULL; i++)
+        if (kr_analysis_task_rates(a->an, method_of(a)->first + i, f->task_rates + i * f->n_tasks, NULL) != KR_OK)
+            for (size_t t = 0; t < f->n_tasks; t++)
+                f->task_rates[i * f->n_tasks + t] = NAN;
 }
 
 static void refresh_tasks(kr_app *a) {
     kr_facts *f = &a->f;
     bool wanted = a->lay.pane[KR_PANE_TASKS].w > 0 || a->screen == KR_SCREEN_REQUESTS;
-    f->tasks_known = false;
+    f->tasks_known = f->tasks_wait = f->rates_wait = false;
     if (!wanted || kr_calib_meta_of(a->calib)->kind == KR_KIND_COUNTS)
         return;
     if (f->tasks == NULL) {
@@ -297,6 +314,9 @@ static void refresh_tasks(kr_app *a) {
     if (f->tasks == NULL)
         return;
     refresh_task_levels(a);
+    f->tasks_wait = put_off(a) && !kr_analysis_tasks_ready(a->an, kr_app_policy(a));
+    if (f->tasks_wait)
+        return;
     f->tasks_known = kr_analysis_tasks(a->an, kr_app_policy(a), f->tasks, NULL) == KR_OK;
     if (f->tasks_known)
         order_tasks(a);
@@ -368,6 +388,7 @@ static void collect_requests(kr_app *a, int64_t tolerance, int64_t least) {
 static void refresh_requests(kr_app *a) {
     kr_facts *f = &a->f;
     int64_t tolerance = 0;
+    f->requests_wait = false;
     if (a->lay.pane[KR_PANE_REQUESTS].w == 0 || kr_calib_rows(a->calib) == 0)
         return;
     kr_dec_nano(kr_analysis_contract(a->an).tolerance, &tolerance);
@@ -382,6 +403,12 @@ static void refresh_requests(kr_app *a) {
                 strcmp(f->requests_key.filter, a->requests.filter) == 0;
     if (same)
         return;
+    f->requests_wait = put_off(a);
+    if (f->requests_wait) {
+        f->requests_key.valid = false;
+        f->n_requests = 0;
+        return;
+    }
     kr_split split = kr_analysis_options_of(a->an).split;
     int64_t n = kr_calib_n(a->calib, split), least = INT64_MIN;
     if (n > MANY_REQUESTS && a->requests.filter[0] == '\0' && a->request_task < 0)

@@ -81,7 +81,10 @@ typedef struct {
     kr_task_row *tasks;            /* [n_tasks] at the selected level */
     size_t n_tasks;
     bool tasks_known;
-    double *task_rates;            /* [n_tasks][n_levels], NULL when too costly to have */
+    double *task_rates;            /* [n_levels][n_tasks], NULL when too costly to have */
+    size_t rates_method;           /* what they were counted for */
+    kr_dec rates_tolerance;
+    bool tasks_wait, rates_wait, requests_wait; /* to be counted after this frame */
     int map_cols, map_rows;
     kr_dec map_tolerance[KR_MAP_COLS], map_risk[KR_MAP_ROWS];
     kr_map_cell map[KR_MAP_ROWS][KR_MAP_COLS];
@@ -143,6 +146,7 @@ struct kr_app {
     kr_layout lay;
     kr_facts f;
     bool done, interrupted, redraw;
+    bool settling; /* work that goes through all requests is done now, not put off */
 };
 
 /* --- values.c: contract values as fields ---------------------------------------------------------- */

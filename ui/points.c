@@ -189,6 +189,8 @@ static bool screen_text(kr_app *a, kr_buf *out) {
     if (c == NULL)
         return false;
     a->message_on = false;
+    if (kr_app_waiting(a))
+        kr_app_settle(a);
     kr_app_view(a, c, &cx, &cy);
     char *s = kr_canvas_dump(c);
     if (s != NULL)

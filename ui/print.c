@@ -36,6 +36,8 @@ kr_status kr_print_screen(const char *path, const kr_print_options *o, char **ou
     kr_app_show(a, screen);
     if (o->keys != NULL)
         kr_app_type(a, o->keys);
+    if (kr_app_waiting(a))
+        kr_app_settle(a);
     kr_canvas *c = kr_canvas_new(o->w, o->h, kr_app_settings_of(a).look);
     if (c != NULL) {
         kr_app_view(a, c, &cx, &cy);

@@ -203,7 +203,13 @@ static void loop(session *s) {
     while (!kr_app_done(s->app) && s->signal == 0) {
         if (changed && !draw(s))
             return;
-        kr_event e = kr_term_wait(-1, TICK_MS);
+        bool waiting = kr_app_waiting(s->app);
+        kr_event e = kr_term_wait(-1, waiting ? 0 : TICK_MS);
+        if (waiting && e.kind == KR_EVENT_NONE) {
+            kr_app_settle(s->app);
+            changed = true;
+            continue;
+        }
         changed = handle(s, &e);
         /* Keys that wait already are taken before the next frame, so a held key never lags. */
         for (int i = 0; i < MAX_KEYS_A_FRAME && e.kind == KR_EVENT_KEY && s->signal == 0 && !kr_app_done(s->app); i++) {

@@ -141,7 +141,7 @@ void kr_draw_tasks(kr_view *v, kr_rect r) {
         kr_frame_divider(v->c, a->lay.box, 0, NULL, NULL);
     kr_rect in = kr_view_pane(v, r, title, note);
     if (!a->f.tasks_known) {
-        kr_canvas_wrap(v->c, in, KR_ROLE_DIM, kr_calib_meta_of(a->calib)->kind == KR_KIND_COUNTS
+        kr_canvas_wrap(v->c, in, KR_ROLE_DIM, a->f.tasks_wait ? "counting ..." : kr_calib_meta_of(a->calib)->kind == KR_KIND_COUNTS
                            ? "Published counts have no single requests, so there is nothing to show task by task."
                            : "no tasks");
         return;
@@ -176,6 +176,10 @@ void kr_draw_task_levels(kr_view *v, kr_rect r) {
     char title[160], s[48];
     snprintf(title, sizeof title, "rate of events by task and level, %s", kr_calib_method(a->calib, a->method)->name);
     kr_rect in = kr_view_pane(v, r, title, "% of requests, * above the risk target");
+    if (f->rates_wait) {
+        kr_canvas_str(v->c, in, 0, 0, KR_ROLE_DIM, "counting ...");
+        return;
+    }
     if (f->task_rates == NULL) {
         kr_canvas_wrap(v->c, in, KR_ROLE_DIM, "too many requests to count every level by task here; [ and ] move the level of the table above");
         return;
@@ -192,7 +196,7 @@ void kr_draw_task_levels(kr_view *v, kr_rect r) {
         size_t t = a->tasks.order[y];
         kr_canvas_field(v->c, in, 0, y + 1, name, KR_LEFT, KR_ROLE_TEXT, kr_calib_task(a->calib, t));
         for (int i = 0; i < n; i++) {
-            double rate = f->task_rates[t * f->n_levels + (size_t)(from + i)];
+            double rate = f->task_rates[(size_t)(from + i) * f->n_tasks + t];
             snprintf(s, sizeof s, isfinite(rate) ? "%.1f%c" : "-", 100 * rate, rate > risk ? '*' : ' ');
             kr_canvas_field(v->c, in, name + i * cell, y + 1, cell, KR_RIGHT,
                             rate > risk ? KR_ROLE_FALL : from + i == a->level ? KR_ROLE_VALUE : KR_ROLE_TEXT, s);
@@ -263,7 +267,10 @@ void kr_draw_requests(kr_view *v, kr_rect r) {
     snprintf(title, sizeof title, "%s of %s at %s, %s%s%s", a->events_only ? "events" : "requests",
              a->request_task < 0 ? "all tasks" : kr_calib_task(a->calib, (size_t)a->request_task), level,
              kr_calib_method(a->calib, a->method)->name, a->requests.filter[0] != '\0' ? " with " : "", a->requests.filter);
-    snprintf(note, sizeof note, "%zu of %zu, by %s", a->f.n_requests, a->f.requests_total, sorts[a->requests.sort]);
+    if (a->f.requests_wait)
+        note[0] = '\0';
+    else
+        snprintf(note, sizeof note, "%zu of %zu, by %s", a->f.n_requests, a->f.requests_total, sorts[a->requests.sort]);
     kr_rect in = kr_view_pane(v, r, title, note);
     if (kr_calib_rows(a->calib) == 0) {
         kr_canvas_wrap(v->c, in, KR_ROLE_DIM, "published counts have no single requests");
@@ -274,7 +281,9 @@ void kr_draw_requests(kr_view *v, kr_rect r) {
     kr_rect list = {in.x, in.y + 1, in.w, in.h - 1};
     requests_header(v, in);
     a->requests.top = kr_list_top((int)a->f.n_requests, list.h, at, active ? a->requests.top : 0);
-    if (a->f.n_requests == 0)
+    if (a->f.requests_wait)
+        kr_canvas_str(v->c, list, 2, 0, KR_ROLE_DIM, "sorting ...");
+    else if (a->f.n_requests == 0)
         kr_canvas_str(v->c, list, 2, 0, KR_ROLE_DIM, a->events_only ? "no request exceeds the tolerance" : "no request matches");
     for (int y = 0; y < list.h && a->requests.top + y < (int)a->f.n_requests; y++) {
         int i = a->requests.top + y;

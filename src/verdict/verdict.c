@@ -428,6 +428,26 @@ static kr_task_drops *drops_of(kr_analysis *a, size_t policy) {
 }
 
 /* The drop at quantile q (nearest rank), NaN when it is a missing one or there is none. */
+kr_status kr_analysis_task_rates(kr_analysis *a, size_t policy, double *rates, kr_error *err) {
+    kr_task_drops *d = kr_calib_tasks(a->c) == 0 ? NULL : drops_of(a, policy);
+    if (kr_calib_tasks(a->c) == 0)
+        return kr_fail(err, KR_EINVAL, "published counts have no requests and no tasks to show");
+    if (d == NULL)
+        return kr_fail(err, KR_ENOMEM, "out of memory");
+    for (size_t t = 0; t < kr_calib_tasks(a->c); t++) {
+        int64_t n = kr_task_drops_n(d, t);
+        rates[t] = n > 0 ? (double)kr_task_drops_events(d, t, a->tolerance) / (double)n : NAN;
+    }
+    return KR_OK;
+}
+
+bool kr_analysis_tasks_ready(const kr_analysis *a, size_t policy) {
+    for (size_t i = 0; i < TASK_CACHE; i++)
+        if (a->tasks[i].drops != NULL && a->tasks[i].policy == policy)
+            return true;
+    return false;
+}
+
 static double quantile(const kr_task_drops *d, size_t task, double q) {
     int64_t n = kr_task_drops_n(d, task);
     if (n == 0)

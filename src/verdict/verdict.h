@@ -143,5 +143,9 @@ typedef struct {
 /* rows[H] for one policy under the analysis' contract. The drops of the last policies asked are
  * cached. H = kr_calib_tasks; KR_EINVAL for kind counts (they have no requests). */
 kr_status kr_analysis_tasks(kr_analysis *a, size_t policy, kr_task_row *rows, kr_error *err);
+/* Only the rate of events of each task, rates[H], NaN without requests: no intervals, so cheap. */
+kr_status kr_analysis_task_rates(kr_analysis *a, size_t policy, double *rates, kr_error *err);
+/* Whether that policy's drops are at hand, so that kr_analysis_tasks need not go through n. */
+bool kr_analysis_tasks_ready(const kr_analysis *a, size_t policy);
 
 #endif
