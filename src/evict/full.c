@@ -1,0 +1,8 @@
+/* full.c - no eviction: what every comparison starts from. */
+#include "evict/parts.h"
+
+const kr_policy kr_policy_full = {
+    .name = "full",
+    .what = "the whole cache",
+    .paper = "-",
+};

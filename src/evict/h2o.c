@@ -1,0 +1,62 @@
+/* h2o.c - heavy hitters (Zhang et al. 2023, H2O): attention that an entry received from all tokens.
+ *   a  mean over the tokens that could see it, nothing protected ("observed attention")
+ *   b  sum over all tokens, the newest eight kept */
+#include "evict/parts.h"
+
+enum { VARIANT, RECENT, ROUND, N };
+
+static const char *const variants[] = {"a", "b", NULL};
+
+static const kr_param params[] = {
+    KR_CHOICE_PARAM("variant", variants, 2, 1, "a: mean over observers, b: sum"),
+    KR_INT_PARAM("recent", 0, 4096, 8, "newest tokens that are kept (variant b)"),
+    KR_ROUND_PARAM(0),
+};
+
+static size_t protects(const kr_params *p) {
+    return kr_param_int(p, VARIANT) == 0 ? 0 : (size_t)kr_param_int(p, RECENT);
+}
+
+static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores **out,
+                       kr_error *err) {
+    const kr_kv *kv = in->kv;
+    const kr_taps *t = in->taps;
+    size_t n = kr_evict_n(in), group = t->heads / kv->heads;
+    bool mean = kr_param_int(p, VARIANT) == 0;
+    kr_scores *s;
+    kr_status st = kr_scores_new(kv->layers, kv->heads, n, 0, protects(p), false, 0, &s, err);
+    if (st != KR_OK)
+        return st;
+    for (size_t i = 0; i < kv->layers * kv->heads; i++) {
+        float *row = s->rank + i * n;
+        kr_part_reduce(t->sums + i * group * t->capacity, group, t->capacity, n, KR_REDUCE_MEAN,
+                       row);
+        for (size_t j = 0; mean && j < n; j++)
+            row[j] /= (float)(n - j);
+    }
+    st = kr_scores_sort(s, err);
+    if (st == KR_OK)
+        *out = s;
+    else
+        kr_scores_free(s);
+    return st;
+}
+
+static kr_status choose(const kr_scores *s, const kr_params *p, kr_level level, kr_keep **out,
+                        kr_error *err) {
+    kr_rounding how = (kr_rounding)kr_param_int(p, ROUND);
+    return kr_part_uniform(s, kr_part_budget(s->n, level, how), out, err);
+}
+
+const kr_policy kr_policy_h2o = {
+    .name = "h2o",
+    .what = "attention received from all tokens, and the newest",
+    .paper = "Zhang et al. 2023, arXiv 2306.14048",
+    .params = params,
+    .n_params = N,
+    .scope = KR_SCOPE_HEAD,
+    .needs = KR_NEED_SUMS,
+    .protects = protects,
+    .score = score,
+    .select = choose,
+};
