@@ -11,7 +11,7 @@ static kr_status load(const char *path, kr_calib **calib, kr_analysis **an, kr_e
     kr_status st = kr_calib_load(path, calib, err);
     if (st != KR_OK)
         return st;
-    st = kr_analysis_new(*calib, (kr_analysis_options){KR_SPLIT_CAL, false}, an, err);
+    st = kr_analysis_new(*calib, (kr_analysis_options){.split = KR_SPLIT_CAL}, an, err);
     if (st != KR_OK) {
         kr_calib_free(*calib);
         *calib = NULL;

@@ -129,7 +129,7 @@ static void empirical_short(const kr_app *a, char *out, size_t cap) {
 static void stop_words(const kr_app *a, char *out, size_t cap) {
     const kr_line *l = line_of(a);
     char level[32];
-    long long most = kr_analysis_max_events(a->an);
+    long long most = l->max_events;
     if (l->stopped < 0) {
         snprintf(out, cap, l->status == KR_ST_OK ? "every level passed" : "no level was tested");
         return;
@@ -246,7 +246,7 @@ static void level_short(const kr_app *a, size_t m, int candidate, char out[32]) 
 /* "60%: 24 > 20". */
 static void stopped_text(const kr_app *a, size_t m, char out[48]) {
     const kr_line *l = kr_analysis_line(a->an, m);
-    char level[32];
+    char level[32], counts[48];
     if (l->status == KR_ST_REFUSED || l->status == KR_ST_CANNOT_CERTIFY) {
         snprintf(out, 48, l->status == KR_ST_REFUSED ? "refused" : "n too small");
         return;
@@ -260,9 +260,11 @@ static void stopped_text(const kr_app *a, size_t m, char out[48]) {
         snprintf(out, 48, "%s: undecided", level);
     else if (l->stopped_events < 0)
         snprintf(out, 48, "%s: no count", level);
-    else
-        snprintf(out, 48, "%s: %lld > %lld", level, (long long)l->stopped_events,
-                 (long long)kr_analysis_max_events(a->an));
+    else {
+        snprintf(counts, sizeof counts, "%lld > %lld", (long long)l->stopped_events,
+                 (long long)l->max_events);
+        snprintf(out, 48, "%.14s: %.31s", level, counts);
+    }
 }
 
 typedef struct {

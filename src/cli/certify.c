@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/common.h"
 #include "export/certificate.h"
+#include "verdict/best.h"
 
 static const char help[] =
     "usage: kvrisk certify FILE [options]\n"
@@ -11,10 +12,13 @@ static const char help[] =
     "Certifies each method's lowest retention that meets the contract, or falls back to full KV.\n"
     "\n" KR_CONTRACT_HELP
     "  --method M            this method alone\n"
+    "  --best                the lowest retention over all methods; implies --family\n"
     "  --json                one JSON object (fields: README)\n"
     "\n"
     "exit status: 0 at least one method certified, 3 full-KV fallback for every method asked,\n"
     "1 error, 2 usage\n";
+
+enum { OPT_BEST = OPT_OWN };
 
 static void put_level(const kr_calib *c, size_t method, int index, int width) {
     kr_buf t = {0};
@@ -38,8 +42,9 @@ static void put_row(const kr_analysis *a, size_t method) {
     put_level(c, method, l->empirical, 10);
     if (l->certified >= 0) {
         kr_candidate_row r = kr_analysis_candidate(a, method, (size_t)l->certified);
-        printf(" %7lld %7.2f%% %7.2f%% %9.2g  CERTIFIED", (long long)r.events, 100 * r.rate,
-               100 * r.upper_bound, r.p_value);
+        printf(" %7lld %7.2f%% %7.2f%% %9.2g  CERTIFIED%s", (long long)r.events, 100 * r.rate,
+               100 * r.upper_bound, r.p_value,
+               kr_analysis_line_state(a, method) == KR_STATE_LOCKED ? "" : " (WHAT-IF)");
     } else {
         printf(" %7s %8s %8s %9s  %s", "-", "-", "-", "-",
                l->status == KR_ST_REFUSED ? "REFUSED, full KV" : "FALLBACK, full KV");
@@ -48,13 +53,25 @@ static void put_row(const kr_analysis *a, size_t method) {
         kr_buf t = {0};
         kr_level_text(c, method, l->stopped, &t);
         printf("  stopped at %s: %lld > %lld", kr_buf_text(&t), (long long)l->stopped_events,
-               (long long)kr_analysis_max_events(a));
+               (long long)l->max_events);
         kr_buf_free(&t);
     }
     putchar('\n');
 }
 
-static void print_text(const kr_analysis *a, size_t method) {
+static void put_best(kr_analysis *a) {
+    kr_best best;
+    kr_buf t = {0};
+    if (kr_best_overall(a, kr_analysis_family(a), &best, NULL) == KR_OK)
+        kr_best_sentence(a, &best, &t);
+    if (t.len > 0) {
+        kr_cli_put_safe(kr_buf_text(&t));
+        printf("\n");
+    }
+    kr_buf_free(&t);
+}
+
+static void print_text(kr_analysis *a, size_t method) {
     const kr_calib *c = kr_analysis_calib(a);
     kr_buf t = {0};
     kr_overall_statement(a, &t);
@@ -70,6 +87,8 @@ static void print_text(const kr_analysis *a, size_t method) {
         printf("  %lld requests with a missing utility count as degradation events\n",
                (long long)kr_analysis_missing(a));
     putchar('\n');
+    if (method == KR_ALL_METHODS)
+        put_best(a);
     for (size_t i = 0; i < kr_calib_methods(c); i++) {
         if (method != KR_ALL_METHODS && method != i)
             continue;
@@ -88,10 +107,23 @@ static bool any_certified(const kr_analysis *a, size_t method) {
     return false;
 }
 
-static int run(const kr_cli_args *args, const kr_analysis *a) {
+/* The one line that --best asks for. */
+static bool best_method(kr_analysis *a, size_t *method) {
+    kr_best best;
+    if (kr_best_overall(a, true, &best, NULL) != KR_OK || !best.any)
+        return false;
+    *method = best.method;
+    return true;
+}
+
+static int run(const kr_cli_args *args, bool best, kr_analysis *a) {
     size_t method;
     if (!kr_cli_method(args, kr_analysis_calib(a), &method))
         return KR_EXIT_USAGE;
+    if (best && !args->json)
+        put_best(a);
+    if (best && !best_method(a, &method))
+        return KR_EXIT_FALLBACK;
     if (args->json) {
         kr_buf b = {0};
         kr_export_certify(a, method, &b);
@@ -108,15 +140,19 @@ static int run(const kr_cli_args *args, const kr_analysis *a) {
 int kr_cli_certify(int argc, char **argv) {
     static const struct option options[] = {KR_CONTRACT_OPTIONS,
                                             {"method", required_argument, NULL, OPT_METHOD},
+                                            {"best", no_argument, NULL, OPT_BEST},
                                             {"json", no_argument, NULL, OPT_JSON},
                                             {NULL, 0, NULL, 0}};
     kr_cli_args args = {.name = "certify"};
+    bool best = false;
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (o == OPT_HELP) {
             fputs(help, stdout);
             return KR_EXIT_OK;
         }
-        if (!kr_cli_contract_option(&args, o, optarg) || args.usage_error)
+        if (o == OPT_BEST)
+            best = args.options.family = true;
+        else if (!kr_cli_contract_option(&args, o, optarg) || args.usage_error)
             return KR_EXIT_USAGE;
     }
     if (argc - optind != 1)
@@ -125,7 +161,7 @@ int kr_cli_certify(int argc, char **argv) {
     kr_analysis *a;
     int status = kr_cli_open(&args, argv[optind], &c, &a);
     if (status == KR_EXIT_OK)
-        status = run(&args, a);
+        status = run(&args, best, a);
     kr_analysis_free(a);
     kr_calib_free(c);
     return kr_cli_done("certify", status);

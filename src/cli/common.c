@@ -27,6 +27,7 @@ bool kr_cli_contract_option(kr_cli_args *a, int option, const char *value) {
     case OPT_CONFIDENCE: a->confidence = value; return true;
     case OPT_METHOD: a->method = value; return true;
     case OPT_ASSUME: a->options.assume_independent = true; return true;
+    case OPT_FAMILY: a->options.family = true; return true;
     case OPT_JSON: a->json = true; return true;
     case OPT_CSV: a->csv = true; return true;
     case OPT_SPLIT:

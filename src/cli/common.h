@@ -10,20 +10,22 @@
 /* Long options that every command with a contract takes; put KR_CONTRACT_OPTIONS into its
  * struct option array and hand their values to kr_cli_contract_option. */
 enum { OPT_TOLERANCE = 1000, OPT_RISK, OPT_CONFIDENCE, OPT_METHOD, OPT_SPLIT, OPT_ASSUME, OPT_JSON,
-       OPT_CSV, OPT_HELP, OPT_OWN };
+       OPT_CSV, OPT_HELP, OPT_FAMILY, OPT_OWN };
 
 #define KR_CONTRACT_OPTIONS                                                                        \
     {"tolerance", required_argument, NULL, OPT_TOLERANCE}, {"risk", required_argument, NULL, OPT_RISK}, \
         {"confidence", required_argument, NULL, OPT_CONFIDENCE},                                   \
         {"split", required_argument, NULL, OPT_SPLIT},                                             \
-        {"assume-independent", no_argument, NULL, OPT_ASSUME}, {"help", no_argument, NULL, OPT_HELP}
+        {"assume-independent", no_argument, NULL, OPT_ASSUME},                                     \
+        {"family", no_argument, NULL, OPT_FAMILY}, {"help", no_argument, NULL, OPT_HELP}
 
 #define KR_CONTRACT_HELP                                                                           \
     "  --tolerance T         largest acceptable drop in utility (default: the file's, else 0.10)\n" \
     "  --risk R              how often the drop may exceed it, 0.05 or 5%\n"                       \
     "  --confidence C        0.95 or 95%\n"                                                        \
     "  --split cal|test      requests to judge on (default cal)\n"                                 \
-    "  --assume-independent  treat requests that share a cluster as independent; is printed\n"
+    "  --assume-independent  treat requests that share a cluster as independent; is printed\n"       \
+    "  --family              one error budget for the choice among all methods\n"
 
 typedef struct {
     const char *name; /* of the subcommand, for messages */

@@ -154,6 +154,10 @@ static void put_method(kr_buf *b, const kr_analysis *a, size_t method) {
     comma(b);
     put_int(b, "n", kr_analysis_n(a));
     comma(b);
+    put_int(b, "max_events", l->max_events);
+    comma(b);
+    put_double(b, "level", kr_level_double(kr_analysis_line_limits(a, method)->level));
+    comma(b);
     put_double(b, "rate", r.rate);
     comma(b);
     put_double(b, "p_value", r.p_value);
@@ -214,6 +218,9 @@ static void put_common(kr_buf *b, const kr_analysis *a) {
         put_dec(b, "level", level.num);
     else
         put_double(b, "level", kr_level_double(level));
+    comma(b);
+    key(b, "family");
+    kr_buf_puts(b, kr_analysis_family(a) ? "true" : "false");
     kr_buf_free(&text);
 }
 
@@ -338,7 +345,7 @@ void kr_export_point_csv(const kr_analysis *a, size_t method, const char *note, 
     if (l->certified >= 0)
         kr_buf_printf(b, "%lld", (long long)l->certified_events);
     kr_buf_printf(b, ",%lld,%lld,", (long long)kr_analysis_n(a),
-                  (long long)kr_analysis_max_events(a));
+                  (long long)l->max_events);
     if (l->certified >= 0) {
         kr_candidate_row r = kr_analysis_candidate(a, method, (size_t)l->certified);
         kr_json_put_double(b, r.rate);

@@ -14,21 +14,33 @@ static int64_t count_of(void *ctx, size_t j) {
     return c->count(c->ctx, c->chain, j);
 }
 
-/* One node per method: it stands for wherever its walk is, and taking it out is completing it. */
-static kr_status method_graph(size_t methods, const kr_ratio *weights, kr_graph **out,
-                              kr_error *err) {
-    kr_graph *g = NULL;
-    kr_status st = kr_graph_holm(methods, &g, err);
-    if (st != KR_OK)
-        return st;
-    for (size_t c = 0; weights != NULL && c < methods; c++)
-        kr_graph_set_weight(g, c, weights[c]);
-    st = kr_graph_check(g, err);
-    if (st == KR_OK)
-        *out = g;
-    else
-        kr_graph_free(g);
-    return st;
+/* One walk of all methods. The graph of chains needs no matrix here: tails lead to the heads of all
+ * other methods in equal parts, and taking a method out leaves such a graph again. */
+typedef struct {
+    size_t methods, open; /* methods in all, and those whose sequence has not passed to its end */
+    const size_t *length;
+    one_chain chain;
+    kr_limits base; /* n, eps, the whole level */
+    kr_ratio *share;
+    bool *complete;
+    kr_family_member *member;
+    kr_limits last; /* the limits computed last: methods mostly hold the same share */
+    kr_ratio last_share;
+} family;
+
+static kr_status check_weights(size_t methods, const kr_ratio *weights, kr_error *err) {
+    if (methods == 0)
+        return kr_fail(err, KR_EINVAL, "a family of methods needs at least one");
+    kr_ratio sum = kr_ratio_make(0, 1);
+    for (size_t c = 0; weights != NULL && c < methods; c++) {
+        if (!(weights[c].value >= 0))
+            return kr_fail(err, KR_EINVAL, "the share of method %zu is negative", c);
+        sum = kr_ratio_add(sum, weights[c]);
+    }
+    if (kr_ratio_cmp(sum, kr_ratio_make(1, 1)) > 0)
+        return kr_fail(err, KR_EINVAL, "the shares of the methods sum to %.6g, at most 1 is allowed",
+                       sum.value);
+    return KR_OK;
 }
 
 /* share of delta as a level: exact where the numbers fit, else by the double just below. */
@@ -44,34 +56,51 @@ static bool settled(const kr_family_member *m, kr_ratio share) {
     return m->limits.n > 0 && kr_ratio_cmp(m->share, share) == 0;
 }
 
-static kr_status walk_member(kr_family_member *m, size_t length, one_chain *chain, kr_ratio share,
-                             const kr_limits *base, kr_error *err) {
-    m->share = share;
-    m->limits = kr_limits_make(base->n, base->eps, level_of(share, base->level));
-    return kr_sequence_walk(&m->limits, length, count_of, chain, &m->sequence, err);
+static const kr_limits *limits_at(family *f, kr_ratio share) {
+    if (f->last.n == 0 || kr_ratio_cmp(f->last_share, share) != 0) {
+        f->last = kr_limits_make(f->base.n, f->base.eps, level_of(share, f->base.level));
+        f->last_share = share;
+    }
+    return &f->last;
 }
 
-/* Walks every open member at its present share and takes completed ones out, until nothing moves.
- */
-static kr_status settle(size_t methods, const size_t *length, one_chain *chain, kr_graph *g,
-                        const kr_limits *base, bool *complete, kr_family_member *m, kr_error *err) {
-    bool moved = true;
-    while (moved) {
+static kr_status walk_member(family *f, size_t c, kr_error *err) {
+    kr_family_member *m = &f->member[c];
+    m->share = f->share[c];
+    m->limits = *limits_at(f, m->share);
+    f->chain.chain = c;
+    return kr_sequence_walk(&m->limits, f->length[c], count_of, &f->chain, &m->sequence, err);
+}
+
+/* Passes the share of a completed method on to the heads of those that are still open. */
+static void hand_on(family *f, size_t c) {
+    f->complete[c] = true;
+    f->open--;
+    if (f->open == 0)
+        return;
+    kr_ratio part = kr_ratio_div(f->share[c], kr_ratio_make((int64_t)f->open, 1));
+    for (size_t k = 0; k < f->methods; k++)
+        if (!f->complete[k])
+            f->share[k] = kr_ratio_add(f->share[k], part);
+}
+
+/* Walks every open method at its present share; those that passed to their end are handed on
+ * together afterwards, which shares are equal then does not depend on their order. */
+static kr_status settle(family *f, kr_error *err) {
+    for (bool moved = true; moved;) {
         moved = false;
-        for (size_t c = 0; c < methods; c++) {
-            kr_ratio share = kr_graph_weight(g, c);
-            if (complete[c] || settled(&m[c], share))
+        for (size_t c = 0; c < f->methods; c++) {
+            if (f->complete[c] || settled(&f->member[c], f->share[c]))
                 continue;
-            chain->chain = c;
-            kr_status st = walk_member(&m[c], length[c], chain, share, base, err);
+            kr_status st = walk_member(f, c, err);
             if (st != KR_OK)
                 return st;
-            complete[c] = length[c] > 0 && m[c].sequence.stopped < 0;
-            if (complete[c]) {
-                kr_graph_remove(g, c);
+        }
+        for (size_t c = 0; c < f->methods; c++)
+            if (!f->complete[c] && f->length[c] > 0 && f->member[c].sequence.stopped < 0) {
+                hand_on(f, c);
                 moved = true;
             }
-        }
     }
     return KR_OK;
 }
@@ -79,25 +108,28 @@ static kr_status settle(size_t methods, const size_t *length, one_chain *chain, 
 kr_status kr_family_certify(size_t methods, const size_t *length, kr_family_count_fn count,
                             void *ctx, int64_t n, kr_dec eps, kr_level delta,
                             const kr_ratio *weights, kr_family_member *out, kr_error *err) {
-    kr_graph *g = NULL;
-    kr_status st = method_graph(methods, weights, &g, err);
+    kr_status st = check_weights(methods, weights, err);
     if (st != KR_OK)
         return st;
-    kr_family_member *m = calloc(methods, sizeof *m);
-    bool *complete = calloc(methods, sizeof *complete);
-    if (m == NULL || complete == NULL) {
+    family f = {.methods = methods,
+                .open = methods,
+                .length = length,
+                .chain = {count, ctx, 0},
+                .base = {.n = n, .eps = eps, .level = delta},
+                .share = calloc(methods, sizeof *f.share),
+                .complete = calloc(methods, sizeof *f.complete),
+                .member = calloc(methods, sizeof *f.member)};
+    if (f.share == NULL || f.complete == NULL || f.member == NULL)
         st = kr_fail(err, KR_ENOMEM, "out of memory for %zu methods", methods);
-        goto done;
-    }
-    one_chain chain = {count, ctx, 0};
-    kr_limits base = {.n = n, .eps = eps, .level = delta};
-    st = settle(methods, length, &chain, g, &base, complete, m, err);
     for (size_t c = 0; st == KR_OK && c < methods; c++)
-        out[c] = m[c];
-done:
-    free(complete);
-    free(m);
-    kr_graph_free(g);
+        f.share[c] = weights != NULL ? weights[c] : kr_ratio_make(1, (int64_t)methods);
+    if (st == KR_OK)
+        st = settle(&f, err);
+    for (size_t c = 0; st == KR_OK && c < methods; c++)
+        out[c] = f.member[c];
+    free(f.share);
+    free(f.complete);
+    free(f.member);
     return st;
 }
 

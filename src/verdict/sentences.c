@@ -38,7 +38,7 @@ void kr_population_text(const kr_analysis *a, kr_buf *out) {
 static void put_stop(const kr_analysis *a, size_t method, kr_buf *out) {
     const kr_calib *c = kr_analysis_calib(a);
     const kr_line *l = kr_analysis_line(a, method);
-    long long kmax = kr_analysis_max_events(a), n = kr_analysis_n(a);
+    long long kmax = l->max_events, n = kr_analysis_n(a);
     if (l->why == KR_STOP_NONE || l->stopped < 0)
         return;
     kr_buf level = {0};
@@ -121,6 +121,9 @@ void kr_statement(const kr_analysis *a, size_t method, kr_buf *out) {
     const char *p = kr_buf_text(&population);
     kr_buf_puts(out, strncmp(p, "the ", 4) == 0 ? p + 4 : p);
     kr_buf_free(&population);
+    if (kr_analysis_family(a) && kr_calib_methods(c) > 1)
+        kr_buf_printf(out, "; this holds together with every other certified line, so the choice "
+                           "among the %zu methods is covered", kr_calib_methods(c));
     kr_buf_puts(out, ". No claim for a single task or request.");
 }
 
@@ -131,9 +134,10 @@ static void put_choice(const kr_analysis *a, kr_buf *out) {
     size_t methods = kr_calib_methods(c);
     if (methods < 2)
         return;
-    if (m->contract_family)
-        kr_buf_printf(out, " The file declares a choice among its %zu methods, so each is tested at "
-                           "1/%zu of the error level.", methods, methods);
+    if (kr_analysis_family(a))
+        kr_buf_printf(out, " The choice among the %zu methods is covered%s: each starts at 1/%zu of "
+                           "the error level, and all certified lines hold together.", methods,
+                      m->contract_family ? ", as declared" : "", methods);
     else if (m->contract_method != NULL)
         kr_buf_printf(out, " The contract was declared for %s; the other lines are exploration.",
                       m->contract_method);
@@ -175,6 +179,10 @@ void kr_analysis_state_sentence(const kr_analysis *a, kr_buf *out) {
             kr_buf_puts(out, "Published counts of some candidates only: exploration, no guarantee.");
         else if (!m->has_contract)
             kr_buf_puts(out, "The file declares no contract: exploration, no guarantee.");
+        else if (kr_analysis_contract_source(a) == KR_FROM_FILE)
+            kr_buf_printf(out, "The file declares this contract for %s: exploration, no guarantee.",
+                          m->contract_family ? "the choice among methods, not for each line alone"
+                                             : "one method, not for the choice among methods");
         else
             kr_buf_puts(out, "Not the contract declared in the file: exploration, no guarantee.");
         put_choice(a, out);

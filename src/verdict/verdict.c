@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "risk/binomial.h"
+#include "risk/family.h"
 
 #define LIMITS_CACHE 4096 /* power of two */
 #define BOUND_CACHE 4096  /* power of two */
@@ -22,7 +23,8 @@ typedef struct {
 typedef struct {
     bool used;
     int64_t events, n;
-    kr_dec risk, confidence;
+    kr_dec risk;
+    kr_level level;
     kr_candidate value;
 } cached_bound;
 
@@ -38,11 +40,17 @@ struct kr_analysis {
     kr_contract home, now;
     kr_contract_source home_source;
     int64_t tolerance; /* nano-units */
-    int64_t share;     /* methods that share one error budget, 1 without a declared family */
+    bool family;       /* one error budget for the choice among all methods */
     bool refused;
     int64_t n, missing;
-    kr_limits limits;
-    kr_line *line; /* [methods] */
+    kr_limits limits;        /* alone: of every line; family: of a line at its starting share */
+    kr_line *line;           /* [methods] */
+    kr_limits *line_limits;  /* [methods] what each line was tested at in the end */
+    size_t *length;          /* [methods] candidates, one more where not all were published: a
+                                sequence that is not known to its end is never completed */
+    kr_family_member *point; /* [methods] the family at point_at, what kr_analysis_at asked last */
+    kr_contract point_at;
+    bool point_known;
     cached_limits *limits_cache;
     cached_bound *bound_cache;
     cached_tasks tasks[TASK_CACHE];
@@ -84,20 +92,19 @@ static const kr_limits *limits_of(const kr_analysis *a, const kr_contract *k) {
         e->used = true;
         e->risk = k->risk;
         e->confidence = k->confidence;
-        e->limits = kr_limits_make(a->n, k->risk, kr_contract_level(k, a->share));
+        e->limits = kr_limits_make(a->n, k->risk, kr_contract_level(k, 1));
     }
     return &e->limits;
 }
 
-/* p-value and bound of a count among n, at the analysis' risk and level. */
+/* p-value and bound of a count among n, at the risk and level of `limits`. */
 static kr_candidate bound_of(const kr_analysis *a, const kr_limits *limits, int64_t events) {
-    const kr_contract *k = &a->now;
-    uint64_t h = mix(mix(mix(mix(mix((uint64_t)limits->n, events), k->risk.digits), k->risk.scale),
-                         k->confidence.digits), k->confidence.scale);
+    uint64_t h = mix(mix(mix(mix((uint64_t)limits->n, events), limits->eps.digits),
+                         limits->level.num.digits), limits->level.den);
     cached_bound *e = &a->bound_cache[h & (BOUND_CACHE - 1)];
-    if (!e->used || e->events != events || e->n != limits->n || !same(e->risk, k->risk) ||
-        !same(e->confidence, k->confidence)) {
-        *e = (cached_bound){true, events, limits->n, k->risk, k->confidence,
+    if (!e->used || e->events != events || e->n != limits->n || !same(e->risk, limits->eps) ||
+        !same(e->level.num, limits->level.num) || e->level.den != limits->level.den) {
+        *e = (cached_bound){true, events, limits->n, limits->eps, limits->level,
                             kr_candidate_of(limits, events)};
     }
     return e->value;
@@ -121,11 +128,16 @@ kr_status kr_analysis_new(const kr_calib *c, kr_analysis_options options, kr_ana
                        options.split == KR_SPLIT_TEST ? "test" : "cal (certification)");
     kr_analysis *a = calloc(1, sizeof *a);
     if (a != NULL) {
-        a->line = calloc(kr_calib_methods(c), sizeof *a->line);
+        size_t methods = kr_calib_methods(c);
+        a->line = calloc(methods, sizeof *a->line);
+        a->line_limits = calloc(methods, sizeof *a->line_limits);
+        a->length = calloc(methods, sizeof *a->length);
+        a->point = calloc(methods, sizeof *a->point);
         a->limits_cache = calloc(LIMITS_CACHE, sizeof *a->limits_cache);
         a->bound_cache = calloc(BOUND_CACHE, sizeof *a->bound_cache);
     }
-    if (a == NULL || a->line == NULL || a->limits_cache == NULL || a->bound_cache == NULL) {
+    if (a == NULL || a->line == NULL || a->line_limits == NULL || a->length == NULL ||
+        a->point == NULL || a->limits_cache == NULL || a->bound_cache == NULL) {
         kr_analysis_free(a);
         return kr_fail(err, KR_ENOMEM, "out of memory");
     }
@@ -135,7 +147,9 @@ kr_status kr_analysis_new(const kr_calib *c, kr_analysis_options options, kr_ana
     a->missing = kr_calib_any_missing(c, options.split);
     int64_t slots = TASK_BYTES / (a->n * (int64_t)sizeof(int64_t));
     a->task_slots = slots < 4 ? 4 : slots > TASK_CACHE ? TASK_CACHE : (size_t)slots;
-    a->share = kr_calib_meta_of(c)->contract_family ? (int64_t)kr_calib_methods(c) : 1;
+    a->family = options.family || kr_calib_meta_of(c)->contract_family;
+    for (size_t i = 0; i < kr_calib_methods(c); i++)
+        a->length[i] = kr_calib_method(c, i)->count + kr_calib_meta_of(c)->partial;
     a->refused = kr_calib_cluster_repeats(c, options.split) > 0 && !options.assume_independent;
     a->home = home_contract(c, &a->home_source);
     kr_status st = kr_analysis_set(a, a->home, err);
@@ -153,6 +167,9 @@ void kr_analysis_free(kr_analysis *a) {
     for (size_t i = 0; i < TASK_CACHE; i++)
         kr_task_drops_free(a->tasks[i].drops);
     free(a->line);
+    free(a->line_limits);
+    free(a->length);
+    free(a->point);
     free(a->limits_cache);
     free(a->bound_cache);
     free(a);
@@ -167,7 +184,11 @@ int64_t kr_analysis_n(const kr_analysis *a) { return a->n; }
 int64_t kr_analysis_max_events(const kr_analysis *a) { return a->limits.kmax; }
 int64_t kr_analysis_missing(const kr_analysis *a) { return a->missing; }
 const kr_line *kr_analysis_line(const kr_analysis *a, size_t method) { return &a->line[method]; }
-kr_level kr_analysis_level(const kr_analysis *a) { return kr_contract_level(&a->now, a->share); }
+kr_level kr_analysis_level(const kr_analysis *a) { return a->limits.level; }
+bool kr_analysis_family(const kr_analysis *a) { return a->family; }
+const kr_limits *kr_analysis_line_limits(const kr_analysis *a, size_t method) {
+    return &a->line_limits[method];
+}
 
 static bool same_contract(const kr_contract *a, const kr_contract *b) {
     return kr_dec_cmp(a->tolerance, b->tolerance) == 0 && kr_dec_cmp(a->risk, b->risk) == 0 &&
@@ -207,6 +228,21 @@ static kr_status walk(const kr_analysis *a, size_t method, const kr_limits *limi
     return kr_sequence_walk(limits, m->count, count_events, &w, out, err);
 }
 
+static int64_t count_family(void *ctx, size_t method, size_t j) {
+    walker *w = ctx;
+    const kr_method *m = kr_calib_method(w->c, method);
+    w->first = m->first;
+    return j < m->count ? count_events(w, j) : KR_COUNT_NONE;
+}
+
+/* Parallel chains over all methods, at the contract's whole error level together. */
+static kr_status walk_family(const kr_analysis *a, const kr_contract *k, int64_t tolerance,
+                             kr_family_member *out, kr_error *err) {
+    walker w = {a->c, a->options.split, 0, tolerance};
+    return kr_family_certify(kr_calib_methods(a->c), a->length, count_family, &w, a->n, k->risk,
+                             kr_contract_level(k, 1), NULL, out, err);
+}
+
 static kr_status check(const kr_analysis *a, const kr_contract *k, int64_t *tolerance,
                        kr_error *err) {
     kr_status st = kr_contract_check(k, err);
@@ -225,7 +261,10 @@ static kr_status check(const kr_analysis *a, const kr_contract *k, int64_t *tole
     return KR_OK;
 }
 
-static kr_line line_of(size_t method, const kr_sequence *s) {
+static kr_line line_of(size_t method, const kr_sequence *walked, size_t count) {
+    kr_sequence end = *walked, *s = &end;
+    if (s->stopped == (int64_t)count) /* at the candidate that only stands for unpublished ones */
+        s->stopped = -1, s->why = KR_STOP_NONE;
     static const kr_verdict_status status[] = {
         [KR_SEQUENCE_OK] = KR_ST_OK,
         [KR_SEQUENCE_CANNOT_CERTIFY] = KR_ST_CANNOT_CERTIFY,
@@ -253,44 +292,104 @@ static void refuse_line(kr_line *l) {
     l->empirical_certified = false;
 }
 
+static void keep_line(kr_analysis *a, size_t method, const kr_limits *limits,
+                      const kr_sequence *s) {
+    a->line_limits[method] = *limits;
+    a->line[method] = line_of(method, s, kr_calib_method(a->c, method)->count);
+    a->line[method].max_events = limits->kmax;
+    if (a->refused)
+        refuse_line(&a->line[method]);
+}
+
+static kr_status set_alone(kr_analysis *a, const kr_contract *k, int64_t tolerance, kr_error *err) {
+    const kr_limits limits = *limits_of(a, k);
+    for (size_t i = 0; i < kr_calib_methods(a->c); i++) {
+        kr_sequence s;
+        kr_status st = walk(a, i, &limits, tolerance, &s, err);
+        if (st != KR_OK)
+            return st;
+        keep_line(a, i, &limits, &s);
+    }
+    a->limits = limits;
+    return KR_OK;
+}
+
+static kr_status set_family(kr_analysis *a, const kr_contract *k, int64_t tolerance,
+                            kr_error *err) {
+    a->point_known = false;
+    kr_status st = walk_family(a, k, tolerance, a->point, err);
+    if (st != KR_OK)
+        return st;
+    for (size_t i = 0; i < kr_calib_methods(a->c); i++)
+        keep_line(a, i, &a->point[i].limits, &a->point[i].sequence);
+    a->point_known = true;
+    a->point_at = *k;
+    a->limits = kr_limits_make(a->n, k->risk,
+                               kr_contract_level(k, (int64_t)kr_calib_methods(a->c)));
+    return KR_OK;
+}
+
 kr_status kr_analysis_set(kr_analysis *a, kr_contract contract, kr_error *err) {
     int64_t tolerance;
     kr_status st = check(a, &contract, &tolerance, err);
+    if (st == KR_OK)
+        st = a->family ? set_family(a, &contract, tolerance, err)
+                       : set_alone(a, &contract, tolerance, err);
     if (st != KR_OK)
         return st;
-    const kr_limits limits = *limits_of(a, &contract);
-    for (size_t i = 0; i < kr_calib_methods(a->c); i++) {
-        kr_sequence s;
-        st = walk(a, i, &limits, tolerance, &s, err);
-        if (st != KR_OK)
-            return st;
-        a->line[i] = line_of(i, &s);
-        if (a->refused)
-            refuse_line(&a->line[i]);
-    }
     a->now = contract;
     a->tolerance = tolerance;
-    a->limits = limits;
+    return KR_OK;
+}
+
+kr_status kr_analysis_set_family(kr_analysis *a, bool family, kr_error *err) {
+    bool before = a->family;
+    a->family = family;
+    kr_status st = kr_analysis_set(a, a->now, err);
+    if (st != KR_OK)
+        a->family = before;
+    return st;
+}
+
+/* The family's walk at one contract serves every method that is asked for there. */
+static kr_status family_at(kr_analysis *a, const kr_contract *k, int64_t tolerance,
+                           kr_error *err) {
+    if (a->point_known && same_contract(&a->point_at, k))
+        return KR_OK;
+    a->point_known = false;
+    kr_status st = walk_family(a, k, tolerance, a->point, err);
+    a->point_known = st == KR_OK;
+    a->point_at = *k;
+    return st;
+}
+
+kr_status kr_analysis_at_mode(kr_analysis *a, size_t method, bool family, kr_contract contract,
+                              kr_point *out, kr_error *err) {
+    int64_t tolerance;
+    kr_limits limits;
+    kr_sequence s;
+    kr_status st = check(a, &contract, &tolerance, err);
+    if (st == KR_OK && family) {
+        st = family_at(a, &contract, tolerance, err);
+        if (st == KR_OK)
+            limits = a->point[method].limits, s = a->point[method].sequence;
+    } else if (st == KR_OK) {
+        limits = *limits_of(a, &contract);
+        st = walk(a, method, &limits, tolerance, &s, err);
+    }
+    if (st != KR_OK)
+        return st;
+    kr_line l = line_of(method, &s, kr_calib_method(a->c, method)->count);
+    if (a->refused)
+        refuse_line(&l);
+    *out = (kr_point){l.certified, l.empirical, limits.kmax, l.certified_events, l.stopped_events,
+                      l.stopped};
     return KR_OK;
 }
 
 kr_status kr_analysis_at(kr_analysis *a, size_t method, kr_contract contract, kr_point *out,
                          kr_error *err) {
-    int64_t tolerance;
-    kr_status st = check(a, &contract, &tolerance, err);
-    if (st != KR_OK)
-        return st;
-    const kr_limits *limits = limits_of(a, &contract);
-    kr_sequence s;
-    st = walk(a, method, limits, tolerance, &s, err);
-    if (st != KR_OK)
-        return st;
-    kr_line l = line_of(method, &s);
-    if (a->refused)
-        refuse_line(&l);
-    *out = (kr_point){l.certified, l.empirical, limits->kmax, l.certified_events, l.stopped_events,
-                      l.stopped};
-    return KR_OK;
+    return kr_analysis_at_mode(a, method, a->family, contract, out, err);
 }
 
 /* --- states ------------------------------------------------------------------------------------------ */
@@ -302,10 +401,18 @@ static bool any_undecided(const kr_analysis *a) {
     return false;
 }
 
+/* What was declared is a contract and how methods are treated: a family covers the choice among
+ * them; without one, the family's lines are among those that each line alone gives, so they stand
+ * as well, unless the budget was declared for a single method. */
+static bool procedure_declared(const kr_analysis *a) {
+    const kr_calib_meta *m = kr_calib_meta_of(a->c);
+    return m->contract_family ? a->family : !(a->family && m->contract_method != NULL);
+}
+
 static bool is_locked(const kr_analysis *a) {
     const kr_calib_meta *m = kr_calib_meta_of(a->c);
     return m->has_contract && !m->partial && a->options.split == KR_SPLIT_CAL &&
-           same_contract(&a->now, &a->home);
+           procedure_declared(a) && same_contract(&a->now, &a->home);
 }
 
 kr_state kr_analysis_state(const kr_analysis *a) {
@@ -326,18 +433,18 @@ kr_state kr_analysis_line_state(const kr_analysis *a, size_t method) {
         return KR_STATE_N_TOO_SMALL;
     if (a->line[method].status == KR_ST_UNDECIDED)
         return KR_STATE_UNDECIDED;
-    bool other = declared != NULL && strcmp(declared, kr_calib_method(a->c, method)->name) != 0;
+    bool other = declared != NULL && !a->family && strcmp(declared, kr_calib_method(a->c, method)->name) != 0;
     return is_locked(a) && !other ? KR_STATE_LOCKED : KR_STATE_WHAT_IF;
 }
 
 /* --- candidates ---------------------------------------------------------------------------------------- */
 
-static void add_test(const kr_analysis *a, kr_candidate_row *r) {
+static void add_test(const kr_analysis *a, const kr_limits *lim, kr_candidate_row *r) {
     int64_t n = kr_calib_n(a->c, KR_SPLIT_TEST);
     int64_t k = n > 0 ? kr_calib_events(a->c, r->policy, KR_SPLIT_TEST, a->tolerance) : -1;
     if (a->options.split != KR_SPLIT_CAL || k < 0)
         return;
-    kr_limits limits = a->limits;
+    kr_limits limits = *lim;
     limits.n = n;
     kr_candidate t = bound_of(a, &limits, k);
     r->has_test = true;
@@ -370,11 +477,12 @@ kr_candidate_row kr_analysis_candidate(const kr_analysis *a, size_t method, size
         r.p_value = r.upper_bound = 1;
         return r;
     }
-    kr_candidate k = bound_of(a, &a->limits, r.events);
+    const kr_limits *lim = &a->line_limits[method];
+    kr_candidate k = bound_of(a, lim, r.events);
     r.rate = (double)r.events / (double)a->n;
     r.p_value = k.p_value;
     r.upper_bound = k.upper;
-    add_test(a, &r);
+    add_test(a, lim, &r);
     return r;
 }
 

@@ -54,6 +54,7 @@ typedef struct {
     int empirical;  /* what empirical thresholding would choose, without guarantee; -1: full KV */
     bool empirical_certified; /* the walk passed that candidate as well */
     int64_t certified_events, stopped_events, empirical_events; /* -1 where there is none */
+    int64_t max_events; /* largest certifiable count at the level this line was tested at, or -1 */
 } kr_line;
 
 /* A calibration set with one contract. Reading functions are const and fast: the lines are walked
@@ -63,6 +64,7 @@ typedef struct kr_analysis kr_analysis;
 typedef struct {
     kr_split split;
     bool assume_independent; /* clusters are present but the user vouches for independence */
+    bool family;             /* start with one error budget for the choice among all methods */
 } kr_analysis_options;
 
 /* `c` is borrowed and must outlive the analysis. Starts at the file's declared contract, else at
@@ -83,6 +85,12 @@ kr_contract_source kr_analysis_home_source(const kr_analysis *a);
  * search per candidate until the walk stops. */
 kr_status kr_analysis_set(kr_analysis *a, kr_contract contract, kr_error *err);
 kr_contract kr_analysis_contract(const kr_analysis *a);
+
+/* Each line alone at the whole error level (false), or all methods as one family (risk/family.h):
+ * every certified line then holds together with the others, so one may be picked after looking. On
+ * from the start where the file declares a family. */
+kr_status kr_analysis_set_family(kr_analysis *a, bool family, kr_error *err);
+bool kr_analysis_family(const kr_analysis *a);
 /* KR_FROM_USER unless the contract equals the home contract. */
 kr_contract_source kr_analysis_contract_source(const kr_analysis *a);
 
@@ -91,9 +99,11 @@ kr_state kr_analysis_state(const kr_analysis *a);
 kr_state kr_analysis_line_state(const kr_analysis *a, size_t method);
 /* Why the state is what it is, one or two sentences. */
 void kr_analysis_state_sentence(const kr_analysis *a, kr_buf *out);
-/* The error level every line is tested at: delta, or its share when the file declares a family of
- * methods to choose among (delta / M). */
+/* The error level every line starts at: delta, or delta/M in a family of M methods, whose lines
+ * may end at a larger share (kr_analysis_line_limits). */
 kr_level kr_analysis_level(const kr_analysis *a);
+/* Level, largest certifiable count and so on that this line was tested at. */
+const kr_limits *kr_analysis_line_limits(const kr_analysis *a, size_t method);
 int64_t kr_analysis_n(const kr_analysis *a);
 int64_t kr_analysis_max_events(const kr_analysis *a); /* -1: nothing can certify */
 const kr_line *kr_analysis_line(const kr_analysis *a, size_t method);
@@ -114,6 +124,9 @@ typedef struct {
 } kr_point;
 kr_status kr_analysis_at(kr_analysis *a, size_t method, kr_contract contract, kr_point *out,
                          kr_error *err);
+/* The same as a line alone or as a member of the family, whatever the analysis is set to. */
+kr_status kr_analysis_at_mode(kr_analysis *a, size_t method, bool family, kr_contract contract,
+                              kr_point *out, kr_error *err);
 
 /* Share of KV kept by a candidate of a method: nominal retention, else the realised mean, else NaN;
  * 1 for index -1 (full KV). */

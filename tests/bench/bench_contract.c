@@ -74,7 +74,7 @@ int main(int argc, char **argv) {
         die(&e);
     printf("load %.6f\n", now() - start);
     printf("peak_kib %ld\n", peak_kib());
-    if (kr_analysis_new(c, (kr_analysis_options){KR_SPLIT_CAL, false}, &a, &e) != KR_OK)
+    if (kr_analysis_new(c, (kr_analysis_options){.split = KR_SPLIT_CAL}, &a, &e) != KR_OK)
         die(&e);
     printf("tolerance %.9f\n", sweep(a, 0, 300));
     printf("risk %.9f\n", sweep(a, 1, 300));

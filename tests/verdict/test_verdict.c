@@ -37,7 +37,7 @@ static opened open_with(const char *path, kr_analysis_options o) {
 }
 
 static opened open_file(const char *path) {
-    return open_with(path, (kr_analysis_options){KR_SPLIT_CAL, false});
+    return open_with(path, (kr_analysis_options){.split = KR_SPLIT_CAL});
 }
 
 /* A calibration set from text, in a file that is gone again. */
@@ -205,7 +205,8 @@ static char *rows(const char *head, int n, int clustered, bool uneven) {
     return kr_buf_take(&b);
 }
 
-static const kr_analysis_options plain = {KR_SPLIT_CAL, false}, assume = {KR_SPLIT_CAL, true};
+static const kr_analysis_options plain = {.split = KR_SPLIT_CAL},
+                                 assume = {.split = KR_SPLIT_CAL, .assume_independent = true};
 
 static void shared_clusters_refuse_the_binomial_test(void **state) {
     (void)state;
