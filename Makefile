@@ -7,6 +7,7 @@
 #   make check-mem    the unit tests under valgrind
 #   make fuzz         run every fuzz target for FUZZ_SECONDS each (clang)
 #   make bench        speed tables, side by side in one run
+#   make sample-model train data/samples/mini-llama.gguf anew (minutes; see tools/train/README.md)
 #   make install      PREFIX=/usr/local, DESTDIR honoured
 #   make deps         install every build and test package that is missing
 #
@@ -59,6 +60,13 @@ TERM_OBJS := $(call obj,$(wildcard ui/term.c ui/run.c))
 MAIN      := $(call obj,$(wildcard src/kvrisk.c))
 LIB       := $B/libkvrisk.a
 
+# The sample model's trainer: built for this machine when asked for, and plainly for its tests.
+TRAIN        := $(call obj,$(filter-out %/main.c,$(wildcard tools/train/*.c)))
+TRAINER      := build/train/kvrisk-train
+TRAIN_CFLAGS ?= -O3 -march=native -ffast-math
+TRAIN_SRC    := $(wildcard tools/train/*.c) src/sample/words.c src/sample/tasks.c \
+                src/base/status.c src/base/buf.c src/base/file.c
+
 UNITS   := $(patsubst %.c,$B/%,$(wildcard tests/*/test_*.c))
 SCRIPTS := $(sort $(wildcard tests/*.sh tests/cli/*.sh tests/tty/*.sh))
 SCRIPTS := $(filter-out tests/run.sh tests/deps.sh %/lib.sh,$(SCRIPTS))
@@ -89,10 +97,10 @@ $B/%.o: %.c Makefile
 	$(Q)$(CC) $(cflags) $(extra) -MMD -MP -c -o $@ $<
 
 # A unit test sees every room but the terminal back end, so it needs no terminal.
-$B/tests/%: tests/%.c $(LIB) $(UI) $(CLI)
+$B/tests/%: tests/%.c $(LIB) $(UI) $(CLI) $(TRAIN)
 	@mkdir -p $(@D)
 	@echo "  TEST  $<"
-	$(Q)$(CC) $(cflags) -MMD -MP $(LDFLAGS) -o $@ $< $(UI) $(CLI) $(LIB) \
+	$(Q)$(CC) $(cflags) -MMD -MP $(LDFLAGS) -o $@ $< $(UI) $(CLI) $(TRAIN) $(LIB) \
 	    $(shell $(PKG_CONFIG) --cflags --libs $(TEST_PKGS)) $(libs)
 
 $B/tests/fuzz/%: tests/fuzz/%.c $(wildcard src/*/*.c src/*/*.h)
@@ -131,6 +139,14 @@ bench: deps
 	@$(MAKE) --no-print-directory kvrisk benches
 	@tests/bench/run.sh $B
 
+$(TRAINER): $(TRAIN_SRC) $(wildcard tools/train/*.h src/sample/*.h) Makefile
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(cflags) $(TRAIN_CFLAGS) -o $@ $(TRAIN_SRC) $(libs)
+
+sample-model: $(TRAINER)
+	$(TRAINER) -o data/samples/mini-llama.gguf
+
 install: kvrisk
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/kvrisk
 	install -m 755 kvrisk $(DESTDIR)$(PREFIX)/bin/kvrisk
@@ -142,5 +158,6 @@ deps:
 clean:
 	rm -rf build kvrisk
 
-.PHONY: all run test test-only test-units check-mem fuzz fuzzers bench benches units install deps clean
--include $(wildcard $(patsubst %.o,%.d,$(CORE) $(CLI) $(UI) $(TERM_OBJS) $(MAIN)) $(addsuffix .d,$(UNITS) $(BENCHES)))
+.SECONDARY: $(TRAIN)
+.PHONY: all run test test-only test-units check-mem fuzz fuzzers bench benches units sample-model install deps clean
+-include $(wildcard $(patsubst %.o,%.d,$(CORE) $(CLI) $(UI) $(TERM_OBJS) $(MAIN) $(TRAIN)) $(addsuffix .d,$(UNITS) $(BENCHES)))

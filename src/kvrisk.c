@@ -22,6 +22,7 @@ static const command commands[] = {
     {"score", kr_cli_score, "run a scorer over JSON Lines"},
     {"model", kr_cli_model, "what is in a model file, and the memory that running it takes"},
     {"generate", kr_cli_generate, "greedy continuation of a prompt"},
+    {"tasks", kr_cli_tasks, "draw sample requests of RULER's families from a seed"},
     {NULL, NULL, NULL},
 };
 

@@ -20,5 +20,6 @@ int kr_cli_export(int argc, char **argv);
 int kr_cli_score(int argc, char **argv);
 int kr_cli_model(int argc, char **argv);
 int kr_cli_generate(int argc, char **argv);
+int kr_cli_tasks(int argc, char **argv);
 
 #endif
