@@ -83,27 +83,43 @@ INLINE_AVX2 __m128i high4(__m128i q) {
     return _mm_and_si128(_mm_srli_epi16(q, 4), _mm_set1_epi8(15));
 }
 
+INLINE_AVX2 __m128i load8(const uint8_t *p) {
+    return _mm_loadl_epi64((const __m128i *)(const void *)p);
+}
+
+INLINE_AVX2 v32 bytes_q8_0(const uint8_t *p) {
+    return (v32){signed8(load8(p)), signed8(load8(p + 8)), signed8(load8(p + 16)),
+                 signed8(load8(p + 24))};
+}
+
 INLINE_AVX2 v32 get_q8_0(const uint8_t *row, size_t b) {
     const uint8_t *p = row + 34 * b;
-    v32 v = {signed8(_mm_loadl_epi64((const __m128i *)(const void *)(p + 2))),
-             signed8(_mm_loadl_epi64((const __m128i *)(const void *)(p + 10))),
-             signed8(_mm_loadl_epi64((const __m128i *)(const void *)(p + 18))),
-             signed8(_mm_loadl_epi64((const __m128i *)(const void *)(p + 26)))};
-    return scaled(v, _mm256_set1_ps(half1(p)));
+    return scaled(bytes_q8_0(p + 2), _mm256_set1_ps(half1(p)));
+}
+
+/* Low and high halves of eight bytes, 0..15. */
+INLINE_AVX2 __m256 low8(__m256i q) {
+    return _mm256_cvtepi32_ps(_mm256_and_si256(q, _mm256_set1_epi32(15)));
+}
+
+INLINE_AVX2 __m256 high8(__m256i q) {
+    return _mm256_cvtepi32_ps(_mm256_srli_epi32(q, 4));
+}
+
+/* Thirty-two halves of sixteen bytes: first the low ones. */
+INLINE_AVX2 v32 nibbles(const uint8_t *q) {
+    __m256i a = _mm256_cvtepu8_epi32(load8(q)), b = _mm256_cvtepu8_epi32(load8(q + 8));
+    return (v32){low8(a), low8(b), high8(a), high8(b)};
 }
 
 INLINE_AVX2 v32 get_q4_0(const uint8_t *row, size_t b) {
     const uint8_t *p = row + 18 * b;
-    __m128i q = load16(p + 2), eight = _mm_set1_epi8(8);
-    v32 v = widen(_mm_sub_epi8(low4(q), eight), _mm_sub_epi8(high4(q), eight));
-    return scaled(v, _mm256_set1_ps(half1(p)));
+    return scaled(plus(nibbles(p + 2), _mm256_set1_ps(-8)), _mm256_set1_ps(half1(p)));
 }
 
 INLINE_AVX2 v32 get_q4_1(const uint8_t *row, size_t b) {
     const uint8_t *p = row + 20 * b;
-    __m128i q = load16(p + 4);
-    v32 v = scaled(widen(low4(q), high4(q)), _mm256_set1_ps(half1(p)));
-    return plus(v, _mm256_set1_ps(half1(p + 2)));
+    return plus(scaled(nibbles(p + 4), _mm256_set1_ps(half1(p))), _mm256_set1_ps(half1(p + 2)));
 }
 
 /* Bits 0..15 of h to sixteen bytes of 0 or 16. */
@@ -115,28 +131,37 @@ INLINE_AVX2 __m128i fifth_bits(unsigned h) {
     return _mm_and_si128(set, _mm_set1_epi8(16));
 }
 
-INLINE_AVX2 v32 get_q5_0(const uint8_t *row, size_t b) {
-    const uint8_t *p = row + 22 * b;
+INLINE_AVX2 v32 bytes_q5_0(const uint8_t *p) {
     __m128i q = load16(p + 6), off = _mm_set1_epi8(16);
     __m128i lo = _mm_or_si128(low4(q), fifth_bits(word(p + 2)));
     __m128i hi = _mm_or_si128(high4(q), fifth_bits(word(p + 4)));
-    v32 v = widen(_mm_sub_epi8(lo, off), _mm_sub_epi8(hi, off));
-    return scaled(v, _mm256_set1_ps(half1(p)));
+    return widen(_mm_sub_epi8(lo, off), _mm_sub_epi8(hi, off));
+}
+
+INLINE_AVX2 v32 get_q5_0(const uint8_t *row, size_t b) {
+    const uint8_t *p = row + 22 * b;
+    return scaled(bytes_q5_0(p), _mm256_set1_ps(half1(p)));
+}
+
+INLINE_AVX2 v32 bytes_q5_1(const uint8_t *p) {
+    __m128i q = load16(p + 8);
+    return widen(_mm_or_si128(low4(q), fifth_bits(word(p + 4))),
+                 _mm_or_si128(high4(q), fifth_bits(word(p + 6))));
 }
 
 INLINE_AVX2 v32 get_q5_1(const uint8_t *row, size_t b) {
     const uint8_t *p = row + 24 * b;
-    __m128i q = load16(p + 8);
-    __m128i lo = _mm_or_si128(low4(q), fifth_bits(word(p + 4)));
-    __m128i hi = _mm_or_si128(high4(q), fifth_bits(word(p + 6)));
-    v32 v = scaled(widen(lo, hi), _mm256_set1_ps(half1(p)));
-    return plus(v, _mm256_set1_ps(half1(p + 2)));
+    return plus(scaled(bytes_q5_1(p), _mm256_set1_ps(half1(p))), _mm256_set1_ps(half1(p + 2)));
 }
 
-/* Sub-block s (0..7) of a Q4_K or Q5_K block at p: nibbles times scale minus minimum. */
-INLINE_AVX2 v32 k_values(const uint8_t *p, unsigned s, __m128i lo, __m128i hi) {
-    unsigned sc, mn;
+typedef struct {
+    float scale, min;
+} k_scale;
+
+/* Of sub-block s (0..7) of a Q4_K or Q5_K block at p. */
+INLINE_AVX2 k_scale k_scales(const uint8_t *p, unsigned s) {
     const uint8_t *t = p + 4;
+    unsigned sc, mn;
     if (s < 4) {
         sc = t[s] & 63u;
         mn = t[s + 4] & 63u;
@@ -144,9 +169,20 @@ INLINE_AVX2 v32 k_values(const uint8_t *p, unsigned s, __m128i lo, __m128i hi) {
         sc = (t[s + 4] & 15u) | (unsigned)(t[s - 4] >> 6) << 4;
         mn = (unsigned)(t[s + 4] >> 4) | (unsigned)(t[s] >> 6) << 4;
     }
-    __m256 scale = _mm256_set1_ps(half1(p) * (float)sc);
-    __m256 min = _mm256_set1_ps(half1(p + 2) * (float)mn);
-    v32 v = scaled(widen(lo, hi), scale);
+    return (k_scale){half1(p) * (float)sc, half1(p + 2) * (float)mn};
+}
+
+INLINE_AVX2 v32 k_nibbles(const uint8_t *q, unsigned s) {
+    const uint8_t *p = q + 32 * (s / 2);
+    __m256i a = _mm256_cvtepu8_epi32(load8(p)), b = _mm256_cvtepu8_epi32(load8(p + 8));
+    __m256i c = _mm256_cvtepu8_epi32(load8(p + 16)), d = _mm256_cvtepu8_epi32(load8(p + 24));
+    return s % 2 == 0 ? (v32){low8(a), low8(b), low8(c), low8(d)}
+                      : (v32){high8(a), high8(b), high8(c), high8(d)};
+}
+
+INLINE_AVX2 v32 k_values(v32 n, k_scale k) {
+    __m256 min = _mm256_set1_ps(k.min);
+    v32 v = scaled(n, _mm256_set1_ps(k.scale));
     return (v32){_mm256_sub_ps(v.a, min), _mm256_sub_ps(v.b, min), _mm256_sub_ps(v.c, min),
                  _mm256_sub_ps(v.d, min)};
 }
@@ -154,8 +190,7 @@ INLINE_AVX2 v32 k_values(const uint8_t *p, unsigned s, __m128i lo, __m128i hi) {
 INLINE_AVX2 v32 get_q4_k(const uint8_t *row, size_t b) {
     const uint8_t *p = row + 144 * (b / 8);
     unsigned s = (unsigned)(b % 8);
-    __m128i lo = load16(p + 16 + 32 * (s / 2)), hi = load16(p + 32 + 32 * (s / 2));
-    return s % 2 == 0 ? k_values(p, s, low4(lo), low4(hi)) : k_values(p, s, high4(lo), high4(hi));
+    return k_values(k_nibbles(p + 16, s), k_scales(p, s));
 }
 
 INLINE_AVX2 __m128i k_fifth(const uint8_t *h, unsigned s) {
@@ -164,14 +199,17 @@ INLINE_AVX2 __m128i k_fifth(const uint8_t *h, unsigned s) {
     return _mm_and_si128(set, _mm_set1_epi8(16));
 }
 
-INLINE_AVX2 v32 get_q5_k(const uint8_t *row, size_t b) {
-    const uint8_t *p = row + 176 * (b / 8);
-    unsigned s = (unsigned)(b % 8);
+INLINE_AVX2 v32 bytes_q5_k(const uint8_t *p, unsigned s) {
     __m128i lo = load16(p + 48 + 32 * (s / 2)), hi = load16(p + 64 + 32 * (s / 2));
     lo = s % 2 == 0 ? low4(lo) : high4(lo);
     hi = s % 2 == 0 ? low4(hi) : high4(hi);
-    return k_values(p, s, _mm_or_si128(lo, k_fifth(p + 16, s)),
-                    _mm_or_si128(hi, k_fifth(p + 32, s)));
+    return widen(_mm_or_si128(lo, k_fifth(p + 16, s)), _mm_or_si128(hi, k_fifth(p + 32, s)));
+}
+
+INLINE_AVX2 v32 get_q5_k(const uint8_t *row, size_t b) {
+    const uint8_t *p = row + 176 * (b / 8);
+    unsigned s = (unsigned)(b % 8);
+    return k_values(bytes_q5_k(p, s), k_scales(p, s));
 }
 
 INLINE_AVX2 __m128i q6_bytes(const uint8_t *low, const uint8_t *high, unsigned g) {
@@ -203,11 +241,89 @@ INLINE_AVX2 float add_lanes(__m256 v) {
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1)));
 }
 
+/* One block of 32 weights into the sum for one vector. Integers are multiplied first and their
+ * scale is applied to the four products that a lane has, so that a scale costs one instruction. */
+INLINE_AVX2 __m256 products(v32 w, const float *x) {
+    __m256 t = _mm256_mul_ps(w.a, _mm256_loadu_ps(x));
+    t = _mm256_fmadd_ps(w.b, _mm256_loadu_ps(x + 8), t);
+    t = _mm256_fmadd_ps(w.c, _mm256_loadu_ps(x + 16), t);
+    return _mm256_fmadd_ps(w.d, _mm256_loadu_ps(x + 24), t);
+}
+
+INLINE_AVX2 __m256 lane_sums(const float *x) {
+    return _mm256_add_ps(_mm256_add_ps(_mm256_loadu_ps(x), _mm256_loadu_ps(x + 8)),
+                         _mm256_add_ps(_mm256_loadu_ps(x + 16), _mm256_loadu_ps(x + 24)));
+}
+
 INLINE_AVX2 __m256 fold(v32 w, const float *x, __m256 acc) {
     acc = _mm256_fmadd_ps(w.a, _mm256_loadu_ps(x), acc);
     acc = _mm256_fmadd_ps(w.b, _mm256_loadu_ps(x + 8), acc);
     acc = _mm256_fmadd_ps(w.c, _mm256_loadu_ps(x + 16), acc);
     return _mm256_fmadd_ps(w.d, _mm256_loadu_ps(x + 24), acc);
+}
+
+INLINE_AVX2 __m256 add_f32(const uint8_t *row, size_t b, const float *x, __m256 acc) {
+    return fold(get_f32(row, b), x, acc);
+}
+
+INLINE_AVX2 __m256 add_f16(const uint8_t *row, size_t b, const float *x, __m256 acc) {
+    return fold(get_f16(row, b), x, acc);
+}
+
+INLINE_AVX2 __m256 add_bf16(const uint8_t *row, size_t b, const float *x, __m256 acc) {
+    return fold(get_bf16(row, b), x, acc);
+}
+
+INLINE_AVX2 __m256 add_q8_0(const uint8_t *row, size_t b, const float *x, __m256 acc) {
+    const uint8_t *p = row + 34 * b;
+    return _mm256_fmadd_ps(_mm256_set1_ps(half1(p)), products(bytes_q8_0(p + 2), x), acc);
+}
+
+/* scale * n + offset, n >= 0 */
+INLINE_AVX2 __m256 add_affine(v32 n, __m256 scale, __m256 offset, const float *x, __m256 acc) {
+    acc = _mm256_fmadd_ps(scale, products(n, x), acc);
+    return _mm256_fmadd_ps(offset, lane_sums(x), acc);
+}
+
+INLINE_AVX2 __m256 add_q4_0(const uint8_t *row, size_t b, const float *x, __m256 acc) {
+    const uint8_t *p = row + 18 * b;
+    __m256 d = _mm256_set1_ps(half1(p));
+    return add_affine(nibbles(p + 2), d, _mm256_mul_ps(d, _mm256_set1_ps(-8)), x, acc);
+}
+
+INLINE_AVX2 __m256 add_q4_1(const uint8_t *row, size_t b, const float *x, __m256 acc) {
+    const uint8_t *p = row + 20 * b;
+    return add_affine(nibbles(p + 4), _mm256_set1_ps(half1(p)), _mm256_set1_ps(half1(p + 2)), x,
+                      acc);
+}
+
+INLINE_AVX2 __m256 add_q5_0(const uint8_t *row, size_t b, const float *x, __m256 acc) {
+    const uint8_t *p = row + 22 * b;
+    return _mm256_fmadd_ps(_mm256_set1_ps(half1(p)), products(bytes_q5_0(p), x), acc);
+}
+
+INLINE_AVX2 __m256 add_q5_1(const uint8_t *row, size_t b, const float *x, __m256 acc) {
+    const uint8_t *p = row + 24 * b;
+    return add_affine(bytes_q5_1(p), _mm256_set1_ps(half1(p)), _mm256_set1_ps(half1(p + 2)), x,
+                      acc);
+}
+
+INLINE_AVX2 __m256 add_q4_k(const uint8_t *row, size_t b, const float *x, __m256 acc) {
+    const uint8_t *p = row + 144 * (b / 8);
+    k_scale k = k_scales(p, (unsigned)(b % 8));
+    return add_affine(k_nibbles(p + 16, (unsigned)(b % 8)), _mm256_set1_ps(k.scale),
+                      _mm256_set1_ps(-k.min), x, acc);
+}
+
+INLINE_AVX2 __m256 add_q5_k(const uint8_t *row, size_t b, const float *x, __m256 acc) {
+    const uint8_t *p = row + 176 * (b / 8);
+    k_scale k = k_scales(p, (unsigned)(b % 8));
+    return add_affine(bytes_q5_k(p, (unsigned)(b % 8)), _mm256_set1_ps(k.scale),
+                      _mm256_set1_ps(-k.min), x, acc);
+}
+
+INLINE_AVX2 __m256 add_q6_k(const uint8_t *row, size_t b, const float *x, __m256 acc) {
+    return fold(get_q6_k(row, b), x, acc);
 }
 
 /* What is left after whole blocks of 32 (types without blocks only), expanded by `conv`. */
@@ -219,60 +335,85 @@ INLINE_AVX2 __m256 tail(kr_quant type, const uint8_t *p, size_t n, const float *
     return acc;
 }
 
-/* Rows are often too short for the processor to see four streams in them, so the bytes that come
- * next are asked for here: whole groups of four rows, at least AHEAD bytes away. A prefetch of an
- * address that is not mapped does nothing. */
-enum { AHEAD = 6144 };
-
-INLINE_AVX2 void ask(const uint8_t *p, size_t distance, size_t bytes) {
-    for (size_t i = 0; i < bytes; i += 64)
-        _mm_prefetch((const char *)((uintptr_t)p + distance + i), _MM_HINT_T1);
-}
-
-static size_t distance_of(const kr_mat *w) {
-    size_t group = 4 * w->row_bytes;
-    return (AHEAD + group - 1) / group * group;
-}
-
 typedef void (*direct_fn)(const kr_mat *w, size_t i0, size_t i1, const float *x, float *out);
+typedef void (*batch_fn)(const kr_mat *w, size_t i0, size_t i1, const float *x, size_t ldx,
+                         size_t n, float *out, size_t ldo);
 
-/* One vector, weights read straight from the file; four rows at a time hide the latency of the
- * additions. */
+/* Weights are read straight from the file. direct: one vector, four rows at a time, which hides
+ * the latency of the additions; the four are far apart, because the processor fetches ahead only
+ * where it sees one stream in a page (read side by side, short rows came at half the speed). batch
+ * (types of 32-element blocks): two rows and four vectors, a
+ * block is converted once for all four. Each sum is the same in all of them. */
 #define DEFINE_DIRECT(T, TYPE, BYTES)                                                            \
-    FOR_AVX2 static void direct_##T(const kr_mat *w, size_t i0, size_t i1, const float *x,      \
-                                    float *out) {                                              \
-        size_t nb = w->cols / 32, rest = w->cols % 32, i = i0, far = distance_of(w);             \
-        for (; i + 4 <= i1; i += 4) {                                                            \
-            const uint8_t *r0 = w->data + i * w->row_bytes, *r1 = r0 + w->row_bytes;             \
-            const uint8_t *r2 = r1 + w->row_bytes, *r3 = r2 + w->row_bytes;                      \
+    FOR_AVX2 static void one_##T(const kr_mat *w, size_t i, const float *x, float *out) {        \
+        const uint8_t *r = w->data + i * w->row_bytes;                                           \
+        size_t nb = w->cols / 32, rest = w->cols % 32;                                           \
+        __m256 a = _mm256_setzero_ps();                                                          \
+        for (size_t b = 0; b < nb; b++)                                                          \
+            a = add_##T(r, b, x + 32 * b, a);                                                    \
+        if (rest != 0)                                                                           \
+            a = tail(TYPE, r + nb * (BYTES), rest, x + 32 * nb, a);                              \
+        *out = add_lanes(a);                                                                     \
+    }                                                                                            \
+    FOR_AVX2 static void direct_##T(const kr_mat *w, size_t i0, size_t i1, const float *x,       \
+                                    float *out) {                                                \
+        size_t nb = w->cols / 32, part = w->cols % 32 == 0 ? (i1 - i0) / 4 : 0, i = i0;          \
+        for (; i < i0 + part; i++) {                                                             \
+            const uint8_t *r0 = w->data + i * w->row_bytes, *r1 = r0 + part * w->row_bytes;      \
+            const uint8_t *r2 = r1 + part * w->row_bytes, *r3 = r2 + part * w->row_bytes;        \
             __m256 a0 = _mm256_setzero_ps(), a1 = a0, a2 = a0, a3 = a0;                          \
             for (size_t b = 0; b < nb; b++) {                                                    \
-                ask(r0, far + 4 * (BYTES) * b, 4 * (BYTES));                                     \
-                a0 = fold(get_##T(r0, b), x + 32 * b, a0);                                       \
-                a1 = fold(get_##T(r1, b), x + 32 * b, a1);                                       \
-                a2 = fold(get_##T(r2, b), x + 32 * b, a2);                                       \
-                a3 = fold(get_##T(r3, b), x + 32 * b, a3);                                       \
-            }                                                                                    \
-            if (rest != 0) {                                                                     \
-                a0 = tail(TYPE, r0 + nb * (BYTES), rest, x + 32 * nb, a0);                       \
-                a1 = tail(TYPE, r1 + nb * (BYTES), rest, x + 32 * nb, a1);                       \
-                a2 = tail(TYPE, r2 + nb * (BYTES), rest, x + 32 * nb, a2);                       \
-                a3 = tail(TYPE, r3 + nb * (BYTES), rest, x + 32 * nb, a3);                       \
+                a0 = add_##T(r0, b, x + 32 * b, a0);                                             \
+                a1 = add_##T(r1, b, x + 32 * b, a1);                                             \
+                a2 = add_##T(r2, b, x + 32 * b, a2);                                             \
+                a3 = add_##T(r3, b, x + 32 * b, a3);                                             \
             }                                                                                    \
             out[i] = add_lanes(a0);                                                              \
-            out[i + 1] = add_lanes(a1);                                                          \
-            out[i + 2] = add_lanes(a2);                                                          \
-            out[i + 3] = add_lanes(a3);                                                          \
+            out[i + part] = add_lanes(a1);                                                       \
+            out[i + 2 * part] = add_lanes(a2);                                                   \
+            out[i + 3 * part] = add_lanes(a3);                                                   \
         }                                                                                        \
-        for (; i < i1; i++) {                                                                    \
-            const uint8_t *r = w->data + i * w->row_bytes;                                       \
-            __m256 a = _mm256_setzero_ps();                                                      \
-            for (size_t b = 0; b < nb; b++)                                                      \
-                a = fold(get_##T(r, b), x + 32 * b, a);                                          \
-            if (rest != 0)                                                                       \
-                a = tail(TYPE, r + nb * (BYTES), rest, x + 32 * nb, a);                          \
-            out[i] = add_lanes(a);                                                               \
+        i = i0 + 4 * part;                                                                       \
+        for (; i < i1; i++)                                                                      \
+            one_##T(w, i, x, out + i);                                                           \
+    }                                                                                            \
+    FOR_AVX2 static void batch_##T(const kr_mat *w, size_t i0, size_t i1, const float *x,        \
+                                   size_t ldx, size_t n, float *out, size_t ldo) {               \
+        size_t nb = w->cols / 32, i = i0;                                                        \
+        for (; i + 2 <= i1; i += 2) {                                                            \
+            const uint8_t *r0 = w->data + i * w->row_bytes, *r1 = r0 + w->row_bytes;             \
+            size_t j = 0;                                                                        \
+            for (; j + 4 <= n; j += 4) {                                                         \
+                const float *x0 = x + j * ldx, *x1 = x0 + ldx, *x2 = x1 + ldx, *x3 = x2 + ldx;   \
+                __m256 a0 = _mm256_setzero_ps(), a1 = a0, a2 = a0, a3 = a0;                      \
+                __m256 b0 = a0, b1 = a0, b2 = a0, b3 = a0;                                       \
+                for (size_t b = 0; b < nb; b++) {                                                \
+                    a0 = add_##T(r0, b, x0 + 32 * b, a0);                                        \
+                    a1 = add_##T(r0, b, x1 + 32 * b, a1);                                        \
+                    a2 = add_##T(r0, b, x2 + 32 * b, a2);                                        \
+                    a3 = add_##T(r0, b, x3 + 32 * b, a3);                                        \
+                    b0 = add_##T(r1, b, x0 + 32 * b, b0);                                        \
+                    b1 = add_##T(r1, b, x1 + 32 * b, b1);                                        \
+                    b2 = add_##T(r1, b, x2 + 32 * b, b2);                                        \
+                    b3 = add_##T(r1, b, x3 + 32 * b, b3);                                        \
+                }                                                                                \
+                float *o = out + j * ldo + i;                                                    \
+                o[0] = add_lanes(a0);                                                            \
+                o[1] = add_lanes(b0);                                                            \
+                o[ldo] = add_lanes(a1);                                                          \
+                o[ldo + 1] = add_lanes(b1);                                                      \
+                o[2 * ldo] = add_lanes(a2);                                                      \
+                o[2 * ldo + 1] = add_lanes(b2);                                                  \
+                o[3 * ldo] = add_lanes(a3);                                                      \
+                o[3 * ldo + 1] = add_lanes(b3);                                                  \
+            }                                                                                    \
+            for (; j < n; j++) {                                                                 \
+                one_##T(w, i, x + j * ldx, out + j * ldo + i);                                   \
+                one_##T(w, i + 1, x + j * ldx, out + j * ldo + i + 1);                           \
+            }                                                                                    \
         }                                                                                        \
+        for (size_t j = 0; i < i1 && j < n; j++)                                                 \
+            one_##T(w, i, x + j * ldx, out + j * ldo + i);                                       \
     }                                                                                            \
     FOR_AVX2 static void expand_##T(const uint8_t *src, size_t nb, float *dst) {                 \
         for (size_t b = 0; b < nb; b++) {                                                        \
@@ -300,14 +441,20 @@ DEFINE_DIRECT(q6_k, KR_QUANT_Q6_K, 27)
 
 static const struct {
     direct_fn direct;
+    batch_fn batch;
     void (*expand)(const uint8_t *src, size_t nb, float *dst);
 } of_type[KR_QUANT_END] = {
-    [KR_QUANT_F32] = {direct_f32, expand_f32},    [KR_QUANT_F16] = {direct_f16, expand_f16},
-    [KR_QUANT_BF16] = {direct_bf16, expand_bf16}, [KR_QUANT_Q8_0] = {direct_q8_0, expand_q8_0},
-    [KR_QUANT_Q4_0] = {direct_q4_0, expand_q4_0}, [KR_QUANT_Q4_1] = {direct_q4_1, expand_q4_1},
-    [KR_QUANT_Q5_0] = {direct_q5_0, expand_q5_0}, [KR_QUANT_Q5_1] = {direct_q5_1, expand_q5_1},
-    [KR_QUANT_Q4_K] = {direct_q4_k, expand_q4_k}, [KR_QUANT_Q5_K] = {direct_q5_k, expand_q5_k},
-    [KR_QUANT_Q6_K] = {direct_q6_k, expand_q6_k},
+    [KR_QUANT_F32] = {direct_f32, batch_f32, expand_f32},
+    [KR_QUANT_F16] = {direct_f16, batch_f16, expand_f16},
+    [KR_QUANT_BF16] = {direct_bf16, batch_bf16, expand_bf16},
+    [KR_QUANT_Q8_0] = {direct_q8_0, batch_q8_0, expand_q8_0},
+    [KR_QUANT_Q4_0] = {direct_q4_0, batch_q4_0, expand_q4_0},
+    [KR_QUANT_Q4_1] = {direct_q4_1, batch_q4_1, expand_q4_1},
+    [KR_QUANT_Q5_0] = {direct_q5_0, batch_q5_0, expand_q5_0},
+    [KR_QUANT_Q5_1] = {direct_q5_1, batch_q5_1, expand_q5_1},
+    [KR_QUANT_Q4_K] = {direct_q4_k, batch_q4_k, expand_q4_k},
+    [KR_QUANT_Q5_K] = {direct_q5_k, batch_q5_k, expand_q5_k},
+    [KR_QUANT_Q6_K] = {direct_q6_k, batch_q6_k, expand_q6_k},
 };
 
 static void expand(kr_quant type, const uint8_t *src, size_t n, float *dst) {
@@ -366,9 +513,12 @@ FOR_AVX2 static void four_rows(const float *w, size_t ldw, size_t len, const flo
 static void dots(const kr_mat *w, size_t i0, size_t i1, const float *x, size_t ldx, size_t n,
                  float *out, size_t ldo, float *scratch) {
     size_t len = (w->cols + 7) / 8 * 8, i = i0;
-    /* A few vectors are cheapest one by one: the weights stay in the nearest cache between them. */
     if (n == 1) {
         of_type[w->type].direct(w, i0, i1, x, out);
+        return;
+    }
+    if (kr_quant_describe(w->type)->block > 1) {
+        of_type[w->type].batch(w, i0, i1, x, ldx, n, out, ldo);
         return;
     }
     for (; i + 4 <= i1; i += 4) {
@@ -448,28 +598,65 @@ FOR_AVX2 static float exp_sum(float *s, size_t n, float max) {
     return add_lanes(acc);
 }
 
-/* Columns c .. c + 31 of mix. */
-INLINE_AVX2 void mix32(const float *p, const float *v, size_t n, size_t d, __m256 s, float *o) {
-    __m256 a = _mm256_mul_ps(_mm256_loadu_ps(o), s), b = _mm256_mul_ps(_mm256_loadu_ps(o + 8), s);
-    __m256 c = _mm256_mul_ps(_mm256_loadu_ps(o + 16), s);
-    __m256 e = _mm256_mul_ps(_mm256_loadu_ps(o + 24), s);
+/* Sixty-four columns of mix at once: whole rows of the usual head size, in order. */
+#define MIX_LOAD(K) __m256 a##K = _mm256_mul_ps(_mm256_loadu_ps(o + 8 * K), s)
+#define MIX_ADD(K) a##K = _mm256_fmadd_ps(w, _mm256_loadu_ps(v + 8 * K), a##K)
+#define MIX_STORE(K) _mm256_storeu_ps(o + 8 * K, a##K)
+
+INLINE_AVX2 void mix64(const float *p, const float *v, size_t n, size_t d, __m256 s, float *o) {
+    MIX_LOAD(0);
+    MIX_LOAD(1);
+    MIX_LOAD(2);
+    MIX_LOAD(3);
+    MIX_LOAD(4);
+    MIX_LOAD(5);
+    MIX_LOAD(6);
+    MIX_LOAD(7);
     for (size_t i = 0; i < n; i++, v += d) {
         __m256 w = _mm256_set1_ps(p[i]);
-        a = _mm256_fmadd_ps(w, _mm256_loadu_ps(v), a);
-        b = _mm256_fmadd_ps(w, _mm256_loadu_ps(v + 8), b);
-        c = _mm256_fmadd_ps(w, _mm256_loadu_ps(v + 16), c);
-        e = _mm256_fmadd_ps(w, _mm256_loadu_ps(v + 24), e);
+        MIX_ADD(0);
+        MIX_ADD(1);
+        MIX_ADD(2);
+        MIX_ADD(3);
+        MIX_ADD(4);
+        MIX_ADD(5);
+        MIX_ADD(6);
+        MIX_ADD(7);
     }
-    _mm256_storeu_ps(o, a);
-    _mm256_storeu_ps(o + 8, b);
-    _mm256_storeu_ps(o + 16, c);
-    _mm256_storeu_ps(o + 24, e);
+    MIX_STORE(0);
+    MIX_STORE(1);
+    MIX_STORE(2);
+    MIX_STORE(3);
+    MIX_STORE(4);
+    MIX_STORE(5);
+    MIX_STORE(6);
+    MIX_STORE(7);
+}
+
+INLINE_AVX2 void mix32(const float *p, const float *v, size_t n, size_t d, __m256 s, float *o) {
+    MIX_LOAD(0);
+    MIX_LOAD(1);
+    MIX_LOAD(2);
+    MIX_LOAD(3);
+    for (size_t i = 0; i < n; i++, v += d) {
+        __m256 w = _mm256_set1_ps(p[i]);
+        MIX_ADD(0);
+        MIX_ADD(1);
+        MIX_ADD(2);
+        MIX_ADD(3);
+    }
+    MIX_STORE(0);
+    MIX_STORE(1);
+    MIX_STORE(2);
+    MIX_STORE(3);
 }
 
 FOR_AVX2 static void mix(const float *p, const float *v, size_t n, size_t d, float scale,
                          float *o) {
     __m256 s = _mm256_set1_ps(scale);
     size_t c = 0;
+    for (; c + 64 <= d; c += 64)
+        mix64(p, v + c, n, d, s, o + c);
     for (; c + 32 <= d; c += 32)
         mix32(p, v + c, n, d, s, o + c);
     for (; c + 8 <= d; c += 8) {
@@ -486,18 +673,20 @@ FOR_AVX2 static void mix(const float *p, const float *v, size_t n, size_t d, flo
     }
 }
 
+INLINE_AVX2 __m256 swiglu8(__m256 z, __m256 u) {
+    __m256 e = exp8(_mm256_xor_ps(z, _mm256_set1_ps(-0.0f)));
+    return _mm256_mul_ps(_mm256_div_ps(z, _mm256_add_ps(_mm256_set1_ps(1.0f), e)), u);
+}
+
 FOR_AVX2 static void swiglu(float *g, const float *u, size_t n) {
-    const __m256 one = _mm256_set1_ps(1.0f), sign = _mm256_set1_ps(-0.0f);
-    for (size_t i = 0; i < n; i += 8) {
-        size_t m = n - i < 8 ? n - i : 8;
-        float a[8] = {0}, b[8] = {0};
-        memcpy(a, g + i, m * sizeof *a);
-        memcpy(b, u + i, m * sizeof *b);
-        __m256 z = _mm256_loadu_ps(a);
-        __m256 den = _mm256_add_ps(one, exp8(_mm256_xor_ps(z, sign)));
-        _mm256_storeu_ps(a, _mm256_mul_ps(_mm256_div_ps(z, den), _mm256_loadu_ps(b)));
-        memcpy(g + i, a, m * sizeof *a);
-    }
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(g + i, swiglu8(_mm256_loadu_ps(g + i), _mm256_loadu_ps(u + i)));
+    float a[8] = {0}, b[8] = {0};
+    memcpy(a, g + i, (n - i) * sizeof *a);
+    memcpy(b, u + i, (n - i) * sizeof *b);
+    _mm256_storeu_ps(a, swiglu8(_mm256_loadu_ps(a), _mm256_loadu_ps(b)));
+    memcpy(g + i, a, (n - i) * sizeof *a);
 }
 
 static const kr_kern avx2 = {"avx2", dots, expand, max_of, exp_sum, mix, swiglu};

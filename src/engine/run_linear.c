@@ -79,13 +79,17 @@ static void run_tile(void *arg, size_t tile, size_t thread) {
     product(j, &j->proj[p], i0, i1, scratch);
 }
 
-/* sgemm's sums may depend on the shape of a tile, so that is fixed. The dot kernels' do not, and a
- * tile is as large as its overhead asks for. */
+/* sgemm's sums may depend on the shape of a tile, so that is fixed. The dot kernels' do not: two
+ * tiles for each thread, so that each reads long stretches, but none smaller than is worth it. */
 static size_t tile_rows(const job *j) {
     if (!j->exact && j->n > KR_RUN_FEW)
         return KR_RUN_OUT_TILE;
-    size_t per_row = j->proj[0].w->cols * j->n, rows = KR_RUN_GRAIN / per_row / 4 * 4;
-    return rows < 4 ? 4 : rows;
+    size_t all = 0, tiles = 2 * kr_pool_threads(j->r->pool);
+    for (size_t p = 0; p < (j->gated ? 1 : j->n_proj); p++)
+        all += j->proj[p].w->rows;
+    size_t rows = (all + tiles - 1) / tiles, least = KR_RUN_GRAIN / (j->proj[0].w->cols * j->n);
+    rows = rows > least ? rows : least;
+    return rows < 4 ? 4 : (rows + 3) / 4 * 4;
 }
 
 bool kr_run_linear(kr_run *r, const kr_run_proj *proj, size_t n_proj, const float *x, size_t ldx,

@@ -53,7 +53,7 @@ static double sgemm_time(const kr_geometry *g, size_t n, size_t threads) {
     double sum = 0;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         double best = 1e9;
-        for (int rep = 0; rep < 6; rep++) {
+        for (int rep = 0; rep < 3; rep++) {
             double t = now();
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)shapes[s].m,
                         (int)shapes[s].k, 1, a, (int)shapes[s].k, b, (int)shapes[s].k, 0, c,
@@ -88,27 +88,23 @@ static void *read_part(void *v) {
     return NULL;
 }
 
+/* One pass over the bytes. */
 static double read_time(const void *data, size_t bytes, size_t threads) {
-    double best = 1e9;
     part parts[64];
     pthread_t id[64];
     size_t words = bytes / 8 / threads;
     const uint64_t *p = data;
-    for (int rep = 0; rep < 7; rep++) {
-        double t = now();
-        for (size_t i = 0; i < threads; i++) {
-            parts[i] = (part){p + i * words, words, 0};
-            if (i + 1 < threads)
-                pthread_create(&id[i], NULL, read_part, &parts[i]);
-            else
-                read_part(&parts[i]);
-        }
-        for (size_t i = 0; i + 1 < threads; i++)
-            pthread_join(id[i], NULL);
-        t = now() - t;
-        best = t < best ? t : best;
+    double t = now();
+    for (size_t i = 0; i < threads; i++) {
+        parts[i] = (part){p + i * words, words, 0};
+        if (i + 1 < threads)
+            pthread_create(&id[i], NULL, read_part, &parts[i]);
+        else
+            read_part(&parts[i]);
     }
-    return best;
+    for (size_t i = 0; i + 1 < threads; i++)
+        pthread_join(id[i], NULL);
+    return now() - t;
 }
 
 /* ---- the engine ---- */
@@ -143,30 +139,67 @@ static int32_t *random_tokens(size_t n, size_t vocab) {
     return t;
 }
 
+/* Best times; what is compared is measured in turns, so that a busy machine hurts both alike. */
 typedef struct {
-    double prefill, step;
+    double prefill, sgemm, step, read;
 } timing;
 
-static timing run_once(const kr_model *m, kr_run *r, size_t n, size_t steps) {
+static void keep_best(double *best, double t) {
+    *best = t < *best ? t : *best;
+}
+
+typedef struct {
+    const kr_model *m;
+    kr_run *r;
+    kr_kv *kv;
+    int32_t *tok;
+    float *logits;
+    size_t n;
+} bench;
+
+static bench open_bench(const kr_model *m, kr_run *r, size_t n, size_t steps) {
     kr_error e;
-    kr_kv *kv = NULL;
-    timing t = {0, 1e9};
-    need(kr_kv_new(m->geo.layers, m->geo.kv_heads, m->geo.head_dim, n + steps, &kv, &e), &e);
-    int32_t *tok = random_tokens(n, m->geo.vocab);
-    float *logits = calloc(m->geo.vocab, sizeof *logits);
-    double at = now();
-    need(kr_run_prefill(r, kv, tok, n, logits, NULL, NULL, NULL, &e), &e);
-    t.prefill = now() - at;
-    for (size_t i = 0; i < steps; i++) {
-        int32_t next = kr_run_argmax(logits, m->geo.vocab);
-        at = now();
-        need(kr_run_step(r, 1, &kv, &next, logits, NULL, &e), &e);
-        double s = now() - at;
-        t.step = s < t.step ? s : t.step;
+    bench b = {m, r, NULL, random_tokens(n, m->geo.vocab), calloc(m->geo.vocab, sizeof(float)), n};
+    need(kr_kv_new(m->geo.layers, m->geo.kv_heads, m->geo.head_dim, n + steps, &b.kv, &e), &e);
+    return b;
+}
+
+static void close_bench(bench *b) {
+    free(b->tok);
+    free(b->logits);
+    kr_kv_free(b->kv);
+}
+
+static double time_prefill(bench *b) {
+    kr_error e;
+    kr_kv_clear(b->kv);
+    double t = now();
+    need(kr_run_prefill(b->r, b->kv, b->tok, b->n, b->logits, NULL, NULL, NULL, &e), &e);
+    return now() - t;
+}
+
+static double time_step(bench *b) {
+    kr_error e;
+    int32_t next = kr_run_argmax(b->logits, b->m->geo.vocab);
+    double t = now();
+    need(kr_run_step(b->r, 1, &b->kv, &next, b->logits, NULL, &e), &e);
+    return now() - t;
+}
+
+static timing measure(const kr_model *m, kr_run *r, size_t n, size_t threads, size_t bytes) {
+    enum { STEPS = 40 };
+    timing t = {1e9, 1e9, 1e9, 1e9};
+    bench b = open_bench(m, r, n, STEPS);
+    size_t blas_n = n < 2048 ? n : 2048;
+    for (int rep = 0; rep < (n <= 2048 ? 3 : 1); rep++) {
+        keep_best(&t.prefill, time_prefill(&b));
+        keep_best(&t.sgemm, sgemm_time(&m->geo, blas_n, threads));
     }
-    free(tok);
-    free(logits);
-    kr_kv_free(kv);
+    for (int rep = 0; rep < STEPS; rep++) {
+        keep_best(&t.step, time_step(&b));
+        keep_best(&t.read, read_time(kr_gguf_tensor_at(m->file, 0)->data, bytes, threads));
+    }
+    close_bench(&b);
     return t;
 }
 
@@ -178,25 +211,21 @@ static void bench_model(const char *name, const char *path, size_t threads, bool
     kr_run_options o = {.threads = threads};
     need(kr_model_open(path, &m, &e), &e);
     need(kr_run_new(m, &o, &r, &e), &e);
-    run_once(m, r, 64, 2);
     size_t bytes = weight_bytes(m);
-    bool small = kr_gguf_size(m->file) < (32u << 20);
+    const char *where = bytes < (32u << 20) ? "  (weights fit in cache)" : "";
     for (size_t c = 0; c < (quick ? 2u : 3u); c++) {
-        size_t n = contexts[c];
-        timing t = run_once(m, r, n, 12), u = c < 2 ? run_once(m, r, n, 12) : t;
-        t.prefill = u.prefill < t.prefill ? u.prefill : t.prefill;
-        t.step = u.step < t.step ? u.step : t.step;
+        size_t n = contexts[c], blas_n = n < 2048 ? n : 2048;
+        timing t = measure(m, r, n, threads, bytes);
         double flops = matrix_flops(&m->geo) * (double)n + attention_flops(&m->geo, (double)n);
         double rate = flops / t.prefill / 1e9;
-        size_t blas_n = n < 2048 ? n : 2048;
-        double blas = matrix_flops(&m->geo) * (double)blas_n /
-                      sgemm_time(&m->geo, blas_n, threads) / 1e9;
+        double blas = matrix_flops(&m->geo) * (double)blas_n / t.sgemm / 1e9;
+        /* A step reads the weights and the cache. */
         size_t kv = n * kr_model_kv_bytes(&m->geo);
-        double read = read_time(kr_gguf_tensor_at(m->file, 0)->data, bytes, threads) *
-                      (double)(bytes + kv) / (double)bytes;
-        printf("%-16s %5zu  prefill %6.1f GFLOP/s  sgemm %6.1f  ratio %.2f   decode %7.1f tok/s  "
-               "read %5.1f GB/s  ratio %.2f%s\n", name, n, rate, blas, rate / blas, 1 / t.step,
-               (double)(bytes + kv) / read / 1e9, read / t.step, small ? " (in cache)" : "");
+        double speed = (double)(bytes + kv) / t.step / 1e9, bound = (double)bytes / t.read / 1e9;
+        printf("%-12s %5zu  prefill %6.1f GFLOP/s of sgemm's %6.1f: %.2f   decode %8.1f tok/s, "
+               "%5.1f GB/s of a plain read's %5.1f: %.2f%s\n", name, n, rate, blas, rate / blas,
+               1 / t.step, speed, bound, speed / bound, where);
+        fflush(stdout);
     }
     kr_run_free(r);
     kr_model_close(m);
@@ -213,7 +242,9 @@ static void bench_memory(const char *name, const char *path, size_t threads, siz
         kr_run_options o = {.threads = threads};
         need(kr_model_open(path, &m, &e), &e);
         need(kr_run_new(m, &o, &r, &e), &e);
-        run_once(m, r, n, 4);
+        bench b = open_bench(m, r, n, 4);
+        time_prefill(&b);
+        time_step(&b);
         struct rusage ru;
         getrusage(RUSAGE_SELF, &ru);
         double peak = (double)ru.ru_maxrss * 1024;
