@@ -1,0 +1,4 @@
+#include "tests/fuzz/import_fuzz.h"
+
+FUZZ_IMPORT("generic", "full.csv",
+            "snap.tsv")
