@@ -103,11 +103,18 @@ $B/tests/%: tests/%.c $(LIB) $(UI) $(CLI) $(TRAIN)
 	$(Q)$(CC) $(cflags) -MMD -MP $(LDFLAGS) -o $@ $< $(UI) $(CLI) $(TRAIN) $(LIB) \
 	    $(shell $(PKG_CONFIG) --cflags --libs $(TEST_PKGS)) $(libs)
 
-$B/tests/fuzz/%: tests/fuzz/%.c $(wildcard src/*/*.c src/*/*.h)
+# Everything a reader can reach, instrumented once for all targets.
+fuzzflags  = $(filter-out -Werror,$(cflags)) -O1 -fsanitize=address,undefined
+FUZZED    := $(patsubst %.c,$B/fuzzed/%.o,$(wildcard src/base/*.c src/calib/*.c src/risk/*.c \
+               src/verdict/*.c src/engine/*.c))
+$(FUZZED): $B/fuzzed/%.o: %.c $(wildcard src/*/*.h)
+	@mkdir -p $(@D)
+	$(Q)clang $(fuzzflags) -fsanitize=fuzzer-no-link -c -o $@ $<
+
+$(FUZZERS): $B/tests/fuzz/%: tests/fuzz/%.c $(FUZZED)
 	@mkdir -p $(@D)
 	@echo "  FUZZ  $<"
-	$(Q)clang $(filter-out -Werror,$(cflags)) -O1 -fsanitize=fuzzer,address,undefined -o $@ $< \
-	    $(wildcard src/base/*.c src/calib/*.c src/risk/*.c src/verdict/*.c src/engine/*.c) $(libs)
+	$(Q)clang $(fuzzflags) -fsanitize=fuzzer -o $@ $^ $(libs)
 
 units: $(UNITS)
 benches: $(BENCHES)

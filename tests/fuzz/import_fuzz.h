@@ -27,14 +27,13 @@ static inline void fuzz_put(const char *path, const uint8_t *data, size_t size) 
 
 static inline void fuzz_import(const char *kind, const char *full, const char *compressed, const uint8_t *data,
                         size_t size) {
-    static char dir[] = "/tmp/kvrisk-fuzz-XXXXXX";
-    static bool made;
+    static char shm[] = "/dev/shm/kvrisk-fuzz-XXXXXX", tmp[] = "/tmp/kvrisk-fuzz-XXXXXX";
+    static char *dir;
     char a[512], b[512];
     const uint8_t *cut = size > 0 ? memchr(data, 0xfe, size) : NULL;
     size_t n = cut != NULL ? (size_t)(cut - data) : size;
-    if (!made && mkdtemp(dir) == NULL)
+    if (dir == NULL && (dir = mkdtemp(shm)) == NULL && (dir = mkdtemp(tmp)) == NULL)
         abort();
-    made = true;
     snprintf(a, sizeof a, "%s/%s", dir, full);
     snprintf(b, sizeof b, "%s/%s", dir, compressed);
     fuzz_put(a, data, n);
