@@ -23,6 +23,7 @@ static const command commands[] = {
     {"model", kr_cli_model, "what is in a model file, and the memory that running it takes"},
     {"generate", kr_cli_generate, "greedy continuation of a prompt"},
     {"tasks", kr_cli_tasks, "draw sample requests of RULER's families from a seed"},
+    {"eval", kr_cli_eval, "answers with full KV and with evicted caches, side by side"},
     {NULL, NULL, NULL},
 };
 

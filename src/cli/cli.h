@@ -18,6 +18,7 @@ int kr_cli_map(int argc, char **argv);
 int kr_cli_info(int argc, char **argv);
 int kr_cli_export(int argc, char **argv);
 int kr_cli_score(int argc, char **argv);
+int kr_cli_eval(int argc, char **argv);
 int kr_cli_model(int argc, char **argv);
 int kr_cli_generate(int argc, char **argv);
 int kr_cli_tasks(int argc, char **argv);

@@ -23,7 +23,7 @@ static const kr_param params[] = {
 
 static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores **out,
                        kr_error *err) {
-    return kr_policy_snapkv.score(in, p, out, err);
+    return kr_evictor_snapkv.score(in, p, out, err);
 }
 
 /* The same number for each unit of budget and each head's forced entries. */
@@ -102,7 +102,7 @@ static kr_status blended(const kr_scores *s, const kr_params *p, size_t budget, 
     return st;
 }
 
-static kr_status choose(const kr_scores *s, const kr_params *p, kr_level level, kr_keep **out,
+static kr_status choose(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_keep **out,
                         kr_error *err) {
     kr_rounding how = (kr_rounding)kr_param_int(p, KR_SNAP_ROUND);
     size_t per_head = kr_part_budget(s->n, level, how);
@@ -117,7 +117,7 @@ static kr_status choose(const kr_scores *s, const kr_params *p, kr_level level, 
     return shared(s, total, forced < room ? forced : room, out, err);
 }
 
-const kr_policy kr_policy_adakv = {
+const kr_evictor kr_evictor_adakv = {
     .name = "adakv",
     .what = "SnapKV's scores, the heads of a layer share a budget",
     .paper = "Feng et al. 2024, arXiv 2407.11550",

@@ -74,7 +74,7 @@ static kr_status with_budgets(const kr_scores *s, const kr_params *p, const size
     return st;
 }
 
-static kr_status choose(const kr_scores *s, const kr_params *p, kr_level level, kr_keep **out,
+static kr_status choose(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_keep **out,
                         kr_error *err) {
     size_t all = s->layers * s->heads;
     size_t *budget = calloc(all, sizeof *budget);
@@ -88,7 +88,7 @@ static kr_status choose(const kr_scores *s, const kr_params *p, kr_level level, 
 }
 
 /* AdaKV ranks by attention, so its allocation sees `first` as the only scores. */
-static kr_status choose_ada(const kr_scores *s, const kr_params *p, kr_level level, kr_keep **out,
+static kr_status choose_ada(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_keep **out,
                             kr_error *err) {
     kr_scores plain = *s;
     plain.rank = s->first;
@@ -115,7 +115,7 @@ static kr_status choose_ada(const kr_scores *s, const kr_params *p, kr_level lev
     return st;
 }
 
-const kr_policy kr_policy_criticalkv = {
+const kr_evictor kr_evictor_criticalkv = {
     .name = "criticalkv",
     .what = "half by attention, half by attention times the reach of the value",
     .paper = "Feng et al. 2025, arXiv 2502.03805",
@@ -128,7 +128,7 @@ const kr_policy kr_policy_criticalkv = {
     .select = choose,
 };
 
-const kr_policy kr_policy_criticaladakv = {
+const kr_evictor kr_evictor_criticaladakv = {
     .name = "criticaladakv",
     .what = "CriticalKV with AdaKV's budgets for the heads",
     .paper = "Feng et al. 2025, arXiv 2502.03805",

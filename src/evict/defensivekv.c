@@ -186,7 +186,7 @@ kr_status kr_defensive_score(const kr_evict_input *in, const kr_params *p, kr_sc
     return st;
 }
 
-size_t *kr_defensive_counts(const kr_scores *s, const kr_params *p, kr_level level, kr_error *err) {
+size_t *kr_defensive_counts(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_error *err) {
     size_t all = s->layers * s->heads, m = s->n - s->tail;
     size_t budget = kr_part_budget(s->n, level, (kr_rounding)kr_param_int(p, KR_DEF_ROUND));
     size_t *c = calloc(all, sizeof *c);
@@ -201,7 +201,7 @@ size_t *kr_defensive_counts(const kr_scores *s, const kr_params *p, kr_level lev
     return c;
 }
 
-static kr_status choose(const kr_scores *s, const kr_params *p, kr_level level, kr_keep **out,
+static kr_status choose(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_keep **out,
                         kr_error *err) {
     size_t *forced = kr_defensive_counts(s, p, level, err);
     size_t *budget = calloc(s->layers, sizeof *budget);
@@ -219,7 +219,7 @@ static kr_status choose(const kr_scores *s, const kr_params *p, kr_level level, 
     return st;
 }
 
-const kr_policy kr_policy_defensivekv = {
+const kr_evictor kr_evictor_defensivekv = {
     .name = "defensivekv",
     .what = "worst case over the window, the heads of a layer share a budget",
     .paper = "Feng et al. 2025, arXiv 2510.13334",

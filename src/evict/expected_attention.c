@@ -185,13 +185,13 @@ static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores *
     return st;
 }
 
-static kr_status choose(const kr_scores *s, const kr_params *p, kr_level level, kr_keep **out,
+static kr_status choose(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_keep **out,
                         kr_error *err) {
     kr_rounding how = (kr_rounding)kr_param_int(p, ROUND);
     return kr_part_uniform(s, kr_part_budget(s->n, level, how), out, err);
 }
 
-const kr_policy kr_policy_expected = {
+const kr_evictor kr_evictor_expected = {
     .name = "expected_attention",
     .what = "attention to be expected from queries to come",
     .paper = "Devoto et al. 2025, arXiv 2510.00636",

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-static kr_status choose(const kr_scores *s, const kr_params *p, kr_level level, kr_keep **out,
+static kr_status choose(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_keep **out,
                         kr_error *err) {
     size_t *forced = kr_defensive_counts(s, p, level, err);
     if (forced == NULL)
@@ -18,7 +18,7 @@ static kr_status choose(const kr_scores *s, const kr_params *p, kr_level level, 
     return st;
 }
 
-const kr_policy kr_policy_layer_defensivekv = {
+const kr_evictor kr_evictor_layer_defensivekv = {
     .name = "layer_defensivekv",
     .what = "DefensiveKV, all layers share a budget",
     .paper = "Feng et al. 2025, arXiv 2510.13334",

@@ -11,13 +11,13 @@ const char *const kr_pooling_names[] = {"avg", "max", NULL};
 const char *const kr_reduce_names[] = {"mean", "max", "sum", NULL};
 const char *const kr_order_names[] = {"pool_first", "reduce_first", NULL};
 
-size_t kr_part_budget(size_t n, kr_level level, kr_rounding how) {
+size_t kr_part_budget(size_t n, kr_evict_level level, kr_rounding how) {
     return kr_part_budget_of(n, 1, level, how);
 }
 
-size_t kr_part_budget_of(size_t n, size_t times, kr_level level, kr_rounding how) {
+size_t kr_part_budget_of(size_t n, size_t times, kr_evict_level level, kr_rounding how) {
     size_t most = n * times, b;
-    if (level.kind == KR_LEVEL_TOKENS)
+    if (level.kind == KR_EVICT_TOKENS)
         b = (uint64_t)level.value.digits < n ? (size_t)level.value.digits * times : most;
     else
         b = kr_budget(n, times, level.value, how);

@@ -19,10 +19,10 @@ extern const char *const kr_round_names[]; /* floor, even, float: in the order o
                     "n x retention rounded down, to even, or as binary numbers do")
 
 /* Entries per head: n r, or the tokens asked for, clamped to 1 .. n. */
-size_t kr_part_budget(size_t n, kr_level level, kr_rounding how);
+size_t kr_part_budget(size_t n, kr_evict_level level, kr_rounding how);
 
 /* Entries of `times` heads together: n r times, or tokens x times, clamped to times .. n times. */
-size_t kr_part_budget_of(size_t n, size_t times, kr_level level, kr_rounding how);
+size_t kr_part_budget_of(size_t n, size_t times, kr_evict_level level, kr_rounding how);
 
 /* kr_select with the same budget for each head. */
 kr_status kr_part_uniform(const kr_scores *s, size_t budget, kr_keep **out, kr_error *err);
@@ -120,7 +120,7 @@ size_t kr_defensive_forced(const float *first, const uint32_t *order, size_t m, 
 kr_status kr_defensive_score(const kr_evict_input *in, const kr_params *p, kr_scores **out,
                              kr_error *err);
 /* [layers][heads] counts for a level; the caller frees them. */
-size_t *kr_defensive_counts(const kr_scores *s, const kr_params *p, kr_level level, kr_error *err);
+size_t *kr_defensive_counts(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_error *err);
 size_t kr_defensive_window(const kr_params *p);
 
 /* ---- ReFreeKV ---- */
@@ -132,9 +132,9 @@ size_t kr_refree_start(const float *a, size_t heads, size_t n, size_t m, double 
 size_t kr_refree_prefix(const float *a, size_t heads, size_t n, size_t m, double threshold);
 
 /* One per file. */
-extern const kr_policy kr_policy_full, kr_policy_random, kr_policy_streaming, kr_policy_snapkv,
-    kr_policy_adakv, kr_policy_defensivekv, kr_policy_layer_defensivekv, kr_policy_refreekv,
-    kr_policy_criticalkv, kr_policy_criticaladakv, kr_policy_knorm, kr_policy_keydiff,
-    kr_policy_tova, kr_policy_h2o, kr_policy_pyramidkv, kr_policy_expected;
+extern const kr_evictor kr_evictor_full, kr_evictor_random, kr_evictor_streaming, kr_evictor_snapkv,
+    kr_evictor_adakv, kr_evictor_defensivekv, kr_evictor_layer_defensivekv, kr_evictor_refreekv,
+    kr_evictor_criticalkv, kr_evictor_criticaladakv, kr_evictor_knorm, kr_evictor_keydiff,
+    kr_evictor_tova, kr_evictor_h2o, kr_evictor_pyramidkv, kr_evictor_expected;
 
 #endif

@@ -41,15 +41,15 @@ int64_t kr_param_int(const kr_params *p, size_t i);
 double kr_param_real(const kr_params *p, size_t i);
 
 typedef enum {
-    KR_LEVEL_RATIO,    /* share of the n entries, 0 < r <= 1 */
-    KR_LEVEL_TOKENS,   /* entries per head */
-    KR_LEVEL_THRESHOLD /* request-adaptive, 0 <= t <= 1 */
-} kr_level_kind;
+    KR_EVICT_RATIO,    /* share of the n entries, 0 < r <= 1 */
+    KR_EVICT_TOKENS,   /* entries per head */
+    KR_EVICT_THRESHOLD /* request-adaptive, 0 <= t <= 1 */
+} kr_evict_level_kind;
 
 typedef struct {
-    kr_level_kind kind;
+    kr_evict_level_kind kind;
     kr_dec value;
-} kr_level;
+} kr_evict_level;
 
 /* What the engine must note during the prompt. */
 enum { KR_NEED_SUMS = 1, KR_NEED_MOMENTS = 2 };
@@ -72,7 +72,7 @@ typedef struct {
 
 size_t kr_evict_n(const kr_evict_input *in);
 
-typedef struct kr_policy {
+typedef struct kr_evictor {
     const char *name, *what;
     const char *paper;    /* where it comes from */
     const kr_param *params;
@@ -87,53 +87,53 @@ typedef struct kr_policy {
     /* *out gets the scores, sorted. Not called when n <= protects. */
     kr_status (*score)(const kr_evict_input *in, const kr_params *p, kr_scores **out,
                        kr_error *err);
-    kr_status (*select)(const kr_scores *s, const kr_params *p, kr_level level, kr_keep **out,
+    kr_status (*select)(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_keep **out,
                         kr_error *err);
-} kr_policy;
+} kr_evictor;
 
 /* All policies in the order of the help, ended by NULL. */
-const kr_policy *const *kr_policies(void);
-const kr_policy *kr_policy_find(const char *name);
+const kr_evictor *const *kr_evictors(void);
+const kr_evictor *kr_evictor_find(const char *name);
 
 /* A policy with its level and parameters. */
 typedef struct {
-    const kr_policy *policy;
-    kr_level level; /* `full` has ratio 1 */
+    const kr_evictor *policy;
+    kr_evict_level level; /* `full` has ratio 1 */
     kr_params params;
-} kr_policy_spec;
+} kr_evict_spec;
 
 /* A named set of parameter values that others published results with. */
 typedef struct {
     const char *name, *what;
     const char *protocol; /* "query_aware", "query_agnostic", or NULL for either */
     const char *values;   /* "window=64,..." ; names a policy does not have are passed over */
-} kr_preset;
-const kr_preset *kr_presets(void); /* ended by an entry without a name */
-const kr_preset *kr_preset_find(const char *name);
+} kr_evict_preset;
+const kr_evict_preset *kr_evict_presets(void); /* ended by an entry without a name */
+const kr_evict_preset *kr_evict_preset_find(const char *name);
 
 /* Reads "snapkv:0.50,window=32" (also 50%, and 512t for tokens per head; "full" needs no level).
  * `preset` (may be NULL) gives values first. KR_EINVAL with a sentence that names what is known. */
-kr_status kr_policy_parse(const char *text, const kr_preset *preset, kr_policy_spec *out,
+kr_status kr_evict_parse(const char *text, const kr_evict_preset *preset, kr_evict_spec *out,
                           kr_error *err);
 
 /* The same without a level: "snapkv,window=32". */
-kr_status kr_policy_parse_params(const char *text, const kr_preset *preset, kr_policy_spec *out,
+kr_status kr_evict_parse_params(const char *text, const kr_evict_preset *preset, kr_evict_spec *out,
                                  kr_error *err);
 
 /* "snapkv:0.5"; with `all` every parameter too, so that equal texts mean equal policies. */
-void kr_policy_text(const kr_policy_spec *s, bool all, kr_buf *out);
+void kr_evict_text(const kr_evict_spec *s, bool all, kr_buf *out);
 
 /* The level as text: "0.5", "512t". Returns `buf`. */
-char *kr_level_spell(kr_level level, char buf[KR_DEC_TEXT + 1]);
+char *kr_evict_level_text(kr_evict_level level, char buf[KR_DEC_TEXT + 1]);
 
 /* Scores of `s` for the request; *out is NULL when nothing needs scoring (n short or level full).
  * The scores serve every level of the same policy and parameters. The caller frees *out. */
-kr_status kr_policy_score(const kr_policy_spec *s, const kr_evict_input *in, kr_scores **out,
+kr_status kr_evict_score(const kr_evict_spec *s, const kr_evict_input *in, kr_scores **out,
                           kr_error *err);
 
-/* Selection at the level of `s`. `scores` from kr_policy_score, may be NULL for n short or a level
+/* Selection at the level of `s`. `scores` from kr_evict_score, may be NULL for n short or a level
  * of 1. Retention 1 keeps everything, whatever the policy. The caller frees *out. */
-kr_status kr_policy_select(const kr_policy_spec *s, const kr_evict_input *in,
+kr_status kr_evict_select(const kr_evict_spec *s, const kr_evict_input *in,
                            const kr_scores *scores, kr_keep **out, kr_error *err);
 
 #endif

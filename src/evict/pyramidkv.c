@@ -13,17 +13,17 @@ static const kr_param params[] = {
 
 static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores **out,
                        kr_error *err) {
-    return kr_policy_snapkv.score(in, p, out, err);
+    return kr_evictor_snapkv.score(in, p, out, err);
 }
 
 /* A number of tokens as a share of n that rounds back to it. */
-static kr_dec share(kr_level level, size_t n) {
-    if (level.kind != KR_LEVEL_TOKENS)
+static kr_dec share(kr_evict_level level, size_t n) {
+    if (level.kind != KR_EVICT_TOKENS)
         return level.value;
     return kr_dec_from_double((double)level.value.digits / (double)n, 12);
 }
 
-static kr_status choose(const kr_scores *s, const kr_params *p, kr_level level, kr_keep **out,
+static kr_status choose(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_keep **out,
                         kr_error *err) {
     size_t all = s->layers * s->heads, w = s->tail;
     size_t *budget = calloc(all, sizeof *budget);
@@ -40,7 +40,7 @@ static kr_status choose(const kr_scores *s, const kr_params *p, kr_level level, 
     return st;
 }
 
-const kr_policy kr_policy_pyramidkv = {
+const kr_evictor kr_evictor_pyramidkv = {
     .name = "pyramidkv",
     .what = "SnapKV's scores, more for the lower layers",
     .paper = "Cai et al. 2024, arXiv 2406.02069",

@@ -132,7 +132,7 @@ static size_t keep_layer(const kr_scores *s, const kr_params *p, size_t layer, d
     return c <= m ? write_list(rows, n, c, n) : write_list(rows, n, m, n - (c - m));
 }
 
-static kr_status choose(const kr_scores *s, const kr_params *p, kr_level level, kr_keep **out,
+static kr_status choose(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_keep **out,
                         kr_error *err) {
     size_t heads = (size_t)s->aux[0];
     double t = kr_dec_double(level.value);
@@ -162,7 +162,7 @@ static kr_status choose(const kr_scores *s, const kr_params *p, kr_level level, 
     return st;
 }
 
-const kr_policy kr_policy_refreekv = {
+const kr_evictor kr_evictor_refreekv = {
     .name = "refreekv",
     .what = "sinks and the shortest recent run that carries the attention",
     .paper = "Ni et al. 2025, arXiv 2502.16886",

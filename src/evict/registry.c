@@ -3,16 +3,16 @@
 
 #include <string.h>
 
-static const kr_policy *const policies[] = {
-    &kr_policy_full,       &kr_policy_snapkv,          &kr_policy_adakv,
-    &kr_policy_defensivekv, &kr_policy_layer_defensivekv, &kr_policy_refreekv,
-    &kr_policy_streaming,  &kr_policy_h2o,             &kr_policy_tova,
-    &kr_policy_knorm,      &kr_policy_keydiff,         &kr_policy_pyramidkv,
-    &kr_policy_criticalkv, &kr_policy_criticaladakv,   &kr_policy_expected,
-    &kr_policy_random,     NULL,
+static const kr_evictor *const policies[] = {
+    &kr_evictor_full,       &kr_evictor_snapkv,          &kr_evictor_adakv,
+    &kr_evictor_defensivekv, &kr_evictor_layer_defensivekv, &kr_evictor_refreekv,
+    &kr_evictor_streaming,  &kr_evictor_h2o,             &kr_evictor_tova,
+    &kr_evictor_knorm,      &kr_evictor_keydiff,         &kr_evictor_pyramidkv,
+    &kr_evictor_criticalkv, &kr_evictor_criticaladakv,   &kr_evictor_expected,
+    &kr_evictor_random,     NULL,
 };
 
-static const kr_preset presets[] = {
+static const kr_evict_preset presets[] = {
     {"fork", "as the DefensiveKV repository evaluates", "query_agnostic",
      "window=32,kernel=5,pool=avg,reduce=mean"},
     {"kvpress", "as kvpress evaluates: a window of 64", "query_agnostic",
@@ -26,23 +26,23 @@ static const kr_preset presets[] = {
     {NULL, NULL, NULL, NULL},
 };
 
-const kr_policy *const *kr_policies(void) {
+const kr_evictor *const *kr_evictors(void) {
     return policies;
 }
 
-const kr_policy *kr_policy_find(const char *name) {
-    for (const kr_policy *const *p = policies; *p != NULL; p++)
+const kr_evictor *kr_evictor_find(const char *name) {
+    for (const kr_evictor *const *p = policies; *p != NULL; p++)
         if (strcmp((*p)->name, name) == 0)
             return *p;
     return NULL;
 }
 
-const kr_preset *kr_presets(void) {
+const kr_evict_preset *kr_evict_presets(void) {
     return presets;
 }
 
-const kr_preset *kr_preset_find(const char *name) {
-    for (const kr_preset *p = presets; p->name != NULL; p++)
+const kr_evict_preset *kr_evict_preset_find(const char *name) {
+    for (const kr_evict_preset *p = presets; p->name != NULL; p++)
         if (strcmp(p->name, name) == 0)
             return p;
     return NULL;
@@ -83,7 +83,7 @@ static piece cut(const char **at, char sep) {
     return p;
 }
 
-static kr_status unknown_param(const kr_policy *p, piece name, kr_error *err) {
+static kr_status unknown_param(const kr_evictor *p, piece name, kr_error *err) {
     kr_buf b = {0};
     for (size_t i = 0; i < p->n_params; i++)
         kr_buf_printf(&b, "%s%s", i > 0 ? ", " : "", p->params[i].name);
@@ -93,7 +93,7 @@ static kr_status unknown_param(const kr_policy *p, piece name, kr_error *err) {
     return st;
 }
 
-static kr_status bad_value(const kr_policy *p, const kr_param *q, piece v, kr_error *err) {
+static kr_status bad_value(const kr_evictor *p, const kr_param *q, piece v, kr_error *err) {
     kr_buf b = {0};
     char lo[KR_DEC_TEXT], hi[KR_DEC_TEXT];
     if (q->kind == KR_PARAM_CHOICE)
@@ -128,7 +128,7 @@ static bool read_value(const kr_param *q, piece v, kr_dec *out) {
 }
 
 /* "name=value,..."; a preset's unknown names are passed over, the user's are errors. */
-static kr_status read_params(const kr_policy *p, const char *text, bool lenient, kr_params *out,
+static kr_status read_params(const kr_evictor *p, const char *text, bool lenient, kr_params *out,
                              kr_error *err) {
     while (*text != '\0') {
         piece pair = cut(&text, ','), name = pair, value;
@@ -154,7 +154,7 @@ static kr_status read_params(const kr_policy *p, const char *text, bool lenient,
     return KR_OK;
 }
 
-static kr_status read_level(const kr_policy *p, piece v, kr_level *out, kr_error *err) {
+static kr_status read_level(const kr_evictor *p, piece v, kr_evict_level *out, kr_error *err) {
     kr_dec d;
     bool tokens = v.len > 1 && v.s[v.len - 1] == 't', percent = v.len > 1 && v.s[v.len - 1] == '%';
     char text[64];
@@ -175,27 +175,27 @@ static kr_status read_level(const kr_policy *p, piece v, kr_level *out, kr_error
     if (!tokens && kr_dec_cmp(d, kr_dec_make(1, 0)) > 0)
         return kr_fail(err, KR_EINVAL, "%s: the level %.*s is above 1; it is a share (write 50%% "
                        "for a half, 512t for tokens)", p->name, shown(v), v.s);
-    if (p == &kr_policy_full && kr_dec_cmp(d, kr_dec_make(1, 0)) != 0)
+    if (p == &kr_evictor_full && kr_dec_cmp(d, kr_dec_make(1, 0)) != 0)
         return kr_fail(err, KR_EINVAL, "full keeps everything; it has no other level than 1");
     if (d.digits < 0 || (d.digits == 0 && !p->threshold))
         return kr_fail(err, KR_EINVAL, "%s: a retention of %.*s keeps nothing; expected one above "
                        "0", p->name, shown(v), v.s);
-    out->kind = tokens ? KR_LEVEL_TOKENS : p->threshold ? KR_LEVEL_THRESHOLD : KR_LEVEL_RATIO;
+    out->kind = tokens ? KR_EVICT_TOKENS : p->threshold ? KR_EVICT_THRESHOLD : KR_EVICT_RATIO;
     out->value = d;
     return KR_OK;
 }
 
-static kr_status read_name(piece name, const kr_policy **out, kr_error *err) {
+static kr_status read_name(piece name, const kr_evictor **out, kr_error *err) {
     char text[64];
     if (name.len < sizeof text) {
         memcpy(text, name.s, name.len);
         text[name.len] = '\0';
-        *out = kr_policy_find(text);
+        *out = kr_evictor_find(text);
         if (*out != NULL)
             return KR_OK;
     }
     kr_buf b = {0};
-    for (const kr_policy *const *p = policies; *p != NULL; p++)
+    for (const kr_evictor *const *p = policies; *p != NULL; p++)
         kr_buf_printf(&b, "%s%s", p != policies ? ", " : "", (*p)->name);
     kr_status st = kr_fail(err, KR_EINVAL, "no policy '%.*s'; there are %s", shown(name), name.s,
                            kr_buf_text(&b));
@@ -203,9 +203,9 @@ static kr_status read_name(piece name, const kr_policy **out, kr_error *err) {
     return st;
 }
 
-static kr_status parse(const char *text, const kr_preset *preset, bool level, kr_policy_spec *out,
+static kr_status parse(const char *text, const kr_evict_preset *preset, bool level, kr_evict_spec *out,
                        kr_error *err) {
-    kr_policy_spec s = {.level = {KR_LEVEL_RATIO, kr_dec_make(1, 0)}};
+    kr_evict_spec s = {.level = {KR_EVICT_RATIO, kr_dec_make(1, 0)}};
     const char *rest = text;
     piece head = cut(&rest, ','), name = head;
     const char *colon = memchr(head.s, ':', head.len);
@@ -218,7 +218,7 @@ static kr_status parse(const char *text, const kr_preset *preset, bool level, kr
         return kr_fail(err, KR_EINVAL, "%s: a level where none is expected", s.policy->name);
     if (colon != NULL)
         st = read_level(s.policy, (piece){colon + 1, head.len - name.len - 1}, &s.level, err);
-    else if (level && s.policy != &kr_policy_full)
+    else if (level && s.policy != &kr_evictor_full)
         st = kr_fail(err, KR_EINVAL, "%s needs a level: %s:%s", s.policy->name, s.policy->name,
                      s.policy->threshold ? "0.01" : "0.5");
     for (size_t i = 0; i < s.policy->n_params; i++)
@@ -232,28 +232,28 @@ static kr_status parse(const char *text, const kr_preset *preset, bool level, kr
     return st;
 }
 
-kr_status kr_policy_parse(const char *text, const kr_preset *preset, kr_policy_spec *out,
+kr_status kr_evict_parse(const char *text, const kr_evict_preset *preset, kr_evict_spec *out,
                           kr_error *err) {
     return parse(text, preset, true, out, err);
 }
 
-kr_status kr_policy_parse_params(const char *text, const kr_preset *preset, kr_policy_spec *out,
+kr_status kr_evict_parse_params(const char *text, const kr_evict_preset *preset, kr_evict_spec *out,
                                  kr_error *err) {
     return parse(text, preset, false, out, err);
 }
 
 /* ---- writing ---- */
 
-char *kr_level_spell(kr_level level, char buf[KR_DEC_TEXT + 1]) {
+char *kr_evict_level_text(kr_evict_level level, char buf[KR_DEC_TEXT + 1]) {
     kr_dec_text(level.value, buf);
-    if (level.kind == KR_LEVEL_TOKENS)
+    if (level.kind == KR_EVICT_TOKENS)
         strcat(buf, "t");
     return buf;
 }
 
-void kr_policy_text(const kr_policy_spec *s, bool all, kr_buf *out) {
+void kr_evict_text(const kr_evict_spec *s, bool all, kr_buf *out) {
     char level[KR_DEC_TEXT + 1];
-    kr_buf_printf(out, "%s:%s", s->policy->name, kr_level_spell(s->level, level));
+    kr_buf_printf(out, "%s:%s", s->policy->name, kr_evict_level_text(s->level, level));
     for (size_t i = 0; i < s->policy->n_params; i++) {
         const kr_param *q = &s->policy->params[i];
         if (!all && kr_dec_cmp(s->params.v[i], q->def) == 0)
@@ -266,17 +266,17 @@ void kr_policy_text(const kr_policy_spec *s, bool all, kr_buf *out) {
 
 /* ---- running ---- */
 
-static bool is_full(const kr_policy_spec *s, size_t n) {
+static bool is_full(const kr_evict_spec *s, size_t n) {
     return s->policy->score == NULL ||
-           (s->level.kind == KR_LEVEL_RATIO && kr_dec_cmp(s->level.value, kr_dec_make(1, 0)) == 0) ||
-           (s->level.kind == KR_LEVEL_TOKENS && (uint64_t)s->level.value.digits >= n);
+           (s->level.kind == KR_EVICT_RATIO && kr_dec_cmp(s->level.value, kr_dec_make(1, 0)) == 0) ||
+           (s->level.kind == KR_EVICT_TOKENS && (uint64_t)s->level.value.digits >= n);
 }
 
-static bool is_short(const kr_policy_spec *s, size_t n) {
+static bool is_short(const kr_evict_spec *s, size_t n) {
     return s->policy->protects != NULL && n <= s->policy->protects(&s->params);
 }
 
-kr_status kr_policy_score(const kr_policy_spec *s, const kr_evict_input *in, kr_scores **out,
+kr_status kr_evict_score(const kr_evict_spec *s, const kr_evict_input *in, kr_scores **out,
                           kr_error *err) {
     *out = NULL;
     size_t n = kr_evict_n(in);
@@ -285,7 +285,7 @@ kr_status kr_policy_score(const kr_policy_spec *s, const kr_evict_input *in, kr_
     return s->policy->score(in, &s->params, out, err);
 }
 
-kr_status kr_policy_select(const kr_policy_spec *s, const kr_evict_input *in,
+kr_status kr_evict_select(const kr_evict_spec *s, const kr_evict_input *in,
                            const kr_scores *scores, kr_keep **out, kr_error *err) {
     size_t n = kr_evict_n(in);
     const kr_kv *kv = in->kv;

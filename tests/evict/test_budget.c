@@ -76,9 +76,9 @@ static void pyramid_budgets_follow_the_line(void **state) {
 }
 
 static void says(const char *text, const char *part) {
-    kr_policy_spec s;
+    kr_evict_spec s;
     kr_error e = {KR_OK, ""};
-    assert_int_equal(kr_policy_parse(text, NULL, &s, &e), KR_EINVAL);
+    assert_int_equal(kr_evict_parse(text, NULL, &s, &e), KR_EINVAL);
     if (strstr(e.msg, part) == NULL)
         fail_msg("'%s' gives '%s', without '%s'", text, e.msg, part);
 }
@@ -110,29 +110,29 @@ static void what_cannot_be_meant_is_refused_with_a_sentence(void **state) {
 
 static void a_policy_is_spelled_and_read_back(void **state) {
     (void)state;
-    kr_policy_spec s, t;
+    kr_evict_spec s, t;
     kr_error e;
     kr_buf b = {0};
-    for (const kr_policy *const *p = kr_policies(); *p != NULL; p++)
-        for (const kr_preset *q = kr_presets(); q->name != NULL; q++) {
+    for (const kr_evictor *const *p = kr_evictors(); *p != NULL; p++)
+        for (const kr_evict_preset *q = kr_evict_presets(); q->name != NULL; q++) {
             char text[64];
             snprintf(text, sizeof text, "%s:%s", (*p)->name,
                      (*p)->threshold ? "0.01" : (*p)->score == NULL ? "1" : "35%");
-            assert_int_equal(kr_policy_parse(text, q, &s, &e), KR_OK);
+            assert_int_equal(kr_evict_parse(text, q, &s, &e), KR_OK);
             b.len = 0;
-            kr_policy_text(&s, true, &b);
-            assert_int_equal(kr_policy_parse(kr_buf_text(&b), NULL, &t, &e), KR_OK);
+            kr_evict_text(&s, true, &b);
+            assert_int_equal(kr_evict_parse(kr_buf_text(&b), NULL, &t, &e), KR_OK);
             assert_int_equal(kr_dec_cmp(s.level.value, t.level.value), 0);
             for (size_t i = 0; i < s.policy->n_params; i++)
                 assert_int_equal(kr_dec_cmp(s.params.v[i], t.params.v[i]), 0);
         }
-    assert_int_equal(kr_policy_parse("snapkv:128t,window=8", kr_preset_find("kvpress"), &s, &e),
+    assert_int_equal(kr_evict_parse("snapkv:128t,window=8", kr_evict_preset_find("kvpress"), &s, &e),
                      KR_OK);
     b.len = 0;
-    kr_policy_text(&s, false, &b);
+    kr_evict_text(&s, false, &b);
     assert_string_equal(kr_buf_text(&b), "snapkv:128t,window=8");
     kr_buf_free(&b);
-    assert_null(kr_preset_find("none"));
+    assert_null(kr_evict_preset_find("none"));
 }
 
 int main(void) {

@@ -29,10 +29,10 @@ static void expect_lists(const kr_keep *k, const char *want) {
 }
 
 static kr_keep *choose(const kr_scores *s, const char *text) {
-    kr_policy_spec spec;
+    kr_evict_spec spec;
     kr_error e;
     kr_keep *k = NULL;
-    must(kr_policy_parse(text, NULL, &spec, &e), &e);
+    must(kr_evict_parse(text, NULL, &spec, &e), &e);
     must(spec.policy->select(s, &spec.params, spec.level, &k, &e), &e);
     return k;
 }
@@ -137,13 +137,13 @@ static void defensivekv_step_by_step(void **state) {
     near(s->first, (double[]){.25, .2, .1, .1}, 4);
     near(s->first + 6, (double[]){.15, .1, .1, .2}, 4);
     assert_float_equal(s->aux[0], 0.25, 1e-7);
-    kr_policy_spec spec;
-    must(kr_policy_parse("defensivekv:0.5", NULL, &spec, &e), &e);
+    kr_evict_spec spec;
+    must(kr_evict_parse("defensivekv:0.5", NULL, &spec, &e), &e);
     size_t *c = kr_defensive_counts(s, &spec.params, spec.level, &e);
     assert_int_equal(c[0], 1);
     assert_int_equal(c[1], 1);
     free(c);
-    must(kr_policy_parse("defensivekv:0.8", NULL, &spec, &e), &e);
+    must(kr_evict_parse("defensivekv:0.8", NULL, &spec, &e), &e);
     c = kr_defensive_counts(s, &spec.params, spec.level, &e);
     assert_int_equal(c[0], 1);
     assert_int_equal(c[1], 2);
