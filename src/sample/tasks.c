@@ -33,7 +33,7 @@ uint64_t kr_task_stream(kr_task_split split, kr_task_family f, uint64_t index) {
 
 /* --- the facts of a context ------------------------------------------------------------------ */
 
-enum { MAX_NUMBERS = 34, MAX_GROUPS = 80, MAX_SENTENCES = 160, MAX_ITEMS = 10, ASKED_ITEMS = 3 };
+enum { MAX_NUMBERS = 60, MAX_GROUPS = 100, MAX_SENTENCES = 160, MAX_ITEMS = 10, ASKED_ITEMS = 3 };
 
 typedef struct {
     int32_t high, low;

@@ -14,7 +14,7 @@
 #include "tools/train/net.h"
 #include "tools/train/optim.h"
 
-enum { LANES = 2, UNIT = 512, MAX_STAGES = 16, MAX_HEADS = 16 };
+enum { LANES = 2, UNIT = 512, MAX_STAGES = 16, MAX_HEADS = 16, CHECK_SEED = 1, REPORT_SEED = 20261130 };
 
 typedef struct {
     kr_net_shape shape;
@@ -26,6 +26,7 @@ typedef struct {
     uint64_t seed;
     bool one_thread;
     size_t check_each, check_n;
+    size_t n_report, report[8]; /* requests a family, then the lengths to try them at when done */
     const char *out, *save, *load;
 } plan;
 
@@ -186,9 +187,9 @@ static void train(trainer *t) {
     const plan *pl = &t->pl;
     size_t total = 0, done = 0, since = 0;
     double loss = 0, norm = 0;
+    t->began = seconds();
     for (size_t i = 0; i < pl->n_stages; i++)
         total += pl->stage[i].steps;
-    t->began = seconds();
     for (size_t i = 0; i < pl->n_stages; i++)
         for (unsigned k = 0; k < pl->stage[i].steps; k++) {
             loss += step(t, &pl->stage[i], rate_at(pl, done, total) * pl->stage[i].rate, &norm);
@@ -202,7 +203,7 @@ static void train(trainer *t) {
                 since = 0;
             }
             if (pl->check_each > 0 && done % pl->check_each == 0)
-                print_accuracy(t, pl->stage[i].length, pl->check_n, 1);
+                print_accuracy(t, pl->stage[i].length, pl->check_n, CHECK_SEED);
         }
 }
 
@@ -220,6 +221,7 @@ static int usage(FILE *to) {
           "  --warm N             steps of warming up\n"
           "  --base B             of the rotary embedding\n"
           "  --check N,M          accuracy on M fresh requests a family every N steps\n"
+          "  --report M,L,...     when done, accuracy on M fresh requests a family of each length L\n"
           "  --load F, --save F   weights as raw floats, before and after\n"
           "  --one-thread         same result, one thread\n",
           to);
@@ -254,7 +256,7 @@ static const struct option options[] = {
     {"seed", 1, NULL, 's'}, {"shape", 1, NULL, 'S'}, {"back", 1, NULL, 'b'}, {"stages", 1, NULL, 't'},
     {"mix", 1, NULL, 'm'}, {"decay-from", 1, NULL, 'd'}, {"warm", 1, NULL, 'w'}, {"check", 1, NULL, 'c'},
     {"load", 1, NULL, 'l'}, {"save", 1, NULL, 'v'}, {"one-thread", 0, NULL, '1'}, {"help", 0, NULL, 'h'},
-    {"base", 1, NULL, 'B'}, {"muon", 1, NULL, 'M'}, {"adam", 1, NULL, 'A'}, {NULL, 0, NULL, 0}};
+    {"base", 1, NULL, 'B'}, {"report", 1, NULL, 'r'}, {"muon", 1, NULL, 'M'}, {"adam", 1, NULL, 'A'}, {NULL, 0, NULL, 0}};
 
 static bool take(plan *pl, int c) {
     size_t v[MAX_HEADS], n = optarg != NULL ? numbers(optarg, v, MAX_HEADS) : 0;
@@ -276,6 +278,10 @@ static bool take(plan *pl, int c) {
     case 'M': pl->muon = strtod(optarg, NULL); return true;
     case 'A': pl->adam = strtod(optarg, NULL); return true;
     case 'c': pl->check_each = v[0]; pl->check_n = v[1]; return n == 2;
+    case 'r':
+        pl->n_report = n < 8 ? n : 8;
+        memcpy(pl->report, v, pl->n_report * sizeof *v);
+        return n > 0;
     case 'l': pl->load = optarg; return true;
     case 'v': pl->save = optarg; return true;
     case 'o': pl->out = optarg; return true;
@@ -321,7 +327,6 @@ static kr_status load(trainer *t, kr_error *err) {
 }
 
 static kr_status finish(trainer *t, kr_error *err) {
-    static const size_t lengths[] = {128, 256, 384, 512, 768, 1024};
     size_t longest = 0;
     for (size_t i = 0; i < t->pl.n_stages; i++)
         longest = t->pl.stage[i].length > longest ? t->pl.stage[i].length : longest;
@@ -333,8 +338,8 @@ static kr_status finish(trainer *t, kr_error *err) {
     kr_train_round(&t->pl.shape, &t->p);
     printf("%.0f s, %zu tokens, %zu parameters; rounded to half precision:\n", seconds() - t->began,
            t->tokens, t->p.n);
-    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-        print_accuracy(t, lengths[i], 100, 20261130);
+    for (size_t i = 1; i < t->pl.n_report; i++)
+        print_accuracy(t, t->pl.report[i], t->pl.report[0], REPORT_SEED);
     return kr_train_write(t->pl.out, t->words, &t->pl.shape, &t->p, longest,
                           "word-level model of kvrisk's sample tasks, trained by tools/train", err);
 }
@@ -345,9 +350,10 @@ int main(int argc, char **argv) {
     t.pl = (plan){.shape = {.width = 128, .layers = 3, .heads = 4, .kv_heads = 2, .dim = 32, .ffn = 128,
                             .eps = 1e-5f, .base = 10000},
                   .back = {1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4},
-                  .mix = {{1, 2, 2, 3, 4, 2, 4, 3}},
+                  .mix = {{1, 2, 2, 2, 3, 4, 2, 3}},
                   .muon = 0.02, .adam = 3e-3, .weight_decay = 0.01, .warm = 50, .decay_from = 0.5,
-                  .seed = 11, .check_n = 32};
+                  .seed = 11, .check_n = 32, .n_report = 4,
+                  .report = {200, 256, 512, 1024}};
     read_stages(&t.pl, "64:64:3:250:70:100,32:128:4:250:50:55,16:256:6:200:30:50,12:384:6:220:10:50");
     openblas_set_num_threads(1);
     for (int c; (c = getopt_long(argc, argv, "o:", options, NULL)) != -1;)
