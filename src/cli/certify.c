@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/common.h"
+#include "cli/modes.h"
 #include "export/certificate.h"
 #include "verdict/best.h"
 
@@ -13,6 +14,7 @@ static const char help[] =
     "\n" KR_CONTRACT_HELP
     "  --method M            this method alone\n"
     "  --best                the lowest retention over all methods; implies --family\n"
+    KR_MODE_HELP
     "  --json                one JSON object (fields: README)\n"
     "\n"
     "exit status: 0 at least one method certified, 3 full-KV fallback for every method asked,\n"
@@ -116,10 +118,12 @@ static bool best_method(kr_analysis *a, size_t *method) {
     return true;
 }
 
-static int run(const kr_cli_args *args, bool best, kr_analysis *a) {
+static int run(const kr_cli_args *args, const kr_mode_args *mode, bool best, kr_analysis *a) {
     size_t method;
     if (!kr_cli_method(args, kr_analysis_calib(a), &method))
         return KR_EXIT_USAGE;
+    if (kr_cli_mode_asked(mode, a))
+        return kr_cli_modes(args, mode, a, method);
     if (best && !args->json)
         put_best(a);
     if (best && !best_method(a, &method))
@@ -140,10 +144,12 @@ static int run(const kr_cli_args *args, bool best, kr_analysis *a) {
 int kr_cli_certify(int argc, char **argv) {
     static const struct option options[] = {KR_CONTRACT_OPTIONS,
                                             {"method", required_argument, NULL, OPT_METHOD},
+                                            KR_MODE_OPTIONS,
                                             {"best", no_argument, NULL, OPT_BEST},
                                             {"json", no_argument, NULL, OPT_JSON},
                                             {NULL, 0, NULL, 0}};
     kr_cli_args args = {.name = "certify"};
+    kr_mode_args mode = {0};
     bool best = false;
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (o == OPT_HELP) {
@@ -152,6 +158,8 @@ int kr_cli_certify(int argc, char **argv) {
         }
         if (o == OPT_BEST)
             best = args.options.family = true;
+        else if (kr_cli_mode_option(&args, &mode, o, optarg))
+            continue;
         else if (!kr_cli_contract_option(&args, o, optarg) || args.usage_error)
             return KR_EXIT_USAGE;
     }
@@ -161,7 +169,7 @@ int kr_cli_certify(int argc, char **argv) {
     kr_analysis *a;
     int status = kr_cli_open(&args, argv[optind], &c, &a);
     if (status == KR_EXIT_OK)
-        status = run(&args, best, a);
+        status = run(&args, &mode, best, a);
     kr_analysis_free(a);
     kr_calib_free(c);
     return kr_cli_done("certify", status);

@@ -48,11 +48,11 @@ static bool grid(map *m, const kr_analysis *a) {
 }
 
 static kr_status cell(const map *m, kr_analysis *a, size_t method, size_t r, size_t t,
-                      kr_contract *k, kr_point *p, kr_error *e) {
-    *k = kr_analysis_contract(a);
-    k->tolerance = m->tolerance[t];
-    k->risk = m->risk[r];
-    return kr_analysis_at(a, method, *k, p, e);
+                      kr_cli_point *p, kr_error *e) {
+    kr_contract k = kr_analysis_contract(a);
+    k.tolerance = m->tolerance[t];
+    k.risk = m->risk[r];
+    return kr_cli_point_make(a, KR_MODE_MAP, method, k, p, e);
 }
 
 static kr_status put_table(const map *m, kr_analysis *a, size_t only, kr_buf *b, kr_error *e) {
@@ -65,29 +65,36 @@ static kr_status put_table(const map *m, kr_analysis *a, size_t only, kr_buf *b,
             continue;
         for (size_t r = 0; r < m->n_risk; r++)
             for (size_t t = 0; t < m->n_tolerance; t++) {
-                kr_contract k;
-                kr_point p;
-                kr_status st = cell(m, a, i, r, t, &k, &p, e);
+                kr_cli_point p;
+                kr_status st = cell(m, a, i, r, t, &p, e);
                 if (st != KR_OK)
                     return st;
                 if (m->args.json) {
                     kr_buf_puts(b, first ? "" : ",");
-                    kr_cli_point_json(c, i, k, &p, b);
+                    kr_cli_point_json(c, &p, b);
                 } else {
-                    kr_cli_point_csv(c, i, k, &p, b);
+                    kr_cli_point_csv(c, &p, b);
                 }
                 first = false;
             }
     }
-    kr_buf_puts(b, m->args.json ? "]}\n" : "");
+    if (m->args.json) {
+        kr_buf t = {0};
+        kr_joint_sentence(a, KR_MODE_MAP, only == KR_ALL_METHODS ? 0 : only, &t);
+        kr_buf_puts(b, "],\"joint_statement\":");
+        kr_json_put_string(b, kr_buf_text(&t));
+        kr_buf_puts(b, "}\n");
+        kr_buf_free(&t);
+    }
     return KR_OK;
 }
 
-static kr_status put_text(const map *m, kr_analysis *a, size_t method, kr_buf *b, kr_error *e) {
+static kr_status put_grid(const map *m, kr_analysis *a, size_t method, bool joint, kr_buf *b,
+                          kr_error *e) {
     const kr_calib *c = kr_analysis_calib(a);
     char t[KR_DEC_TEXT];
-    kr_buf_printf(b, "certified %% of KV kept, %s, confidence %s %%\n\n   risk | tolerance\n        |",
-                  kr_calib_method(c, method)->name,
+    kr_buf_printf(b, "%s %% of KV kept, %s, confidence %s %%\n\n   risk | tolerance\n        |",
+                  joint ? "jointly certified" : "certified", kr_calib_method(c, method)->name,
                   kr_dec_percent(kr_analysis_contract(a).confidence, 1, t));
     for (size_t i = 0; i < m->n_tolerance; i++)
         kr_buf_printf(b, " %6s", kr_dec_fixed(m->tolerance[i], 2, t));
@@ -95,18 +102,30 @@ static kr_status put_text(const map *m, kr_analysis *a, size_t method, kr_buf *b
     for (size_t r = 0; r < m->n_risk; r++) {
         kr_buf_printf(b, "%6s%% |", kr_dec_percent(m->risk[r], 1, t));
         for (size_t i = 0; i < m->n_tolerance; i++) {
-            kr_contract k;
-            kr_point p;
+            kr_cli_point p;
             kr_buf level = {0};
-            kr_status st = cell(m, a, method, r, i, &k, &p, e);
+            kr_status st = cell(m, a, method, r, i, &p, e);
             if (st != KR_OK)
                 return st;
-            kr_level_text(c, method, p.certified, &level);
+            kr_level_text(c, method, joint ? p.joint.certified : p.point.certified, &level);
             kr_buf_printf(b, " %6s", kr_buf_text(&level));
             kr_buf_free(&level);
         }
         kr_buf_puts(b, "\n");
     }
+    return KR_OK;
+}
+
+static kr_status put_text(const map *m, kr_analysis *a, size_t method, kr_buf *b, kr_error *e) {
+    kr_status st = put_grid(m, a, method, false, b, e);
+    if (st == KR_OK) {
+        kr_buf_puts(b, "\n");
+        st = put_grid(m, a, method, true, b, e);
+    }
+    if (st != KR_OK)
+        return st;
+    kr_buf_puts(b, "\nJointly: ");
+    kr_joint_sentence(a, KR_MODE_MAP, method, b);
     kr_buf_puts(b, "\nFULL: full-KV fallback. WHAT-IF: a map is exploration; choosing a cell after "
                    "looking at it is not covered by the confidence.\n");
     return KR_OK;

@@ -66,35 +66,71 @@ static kr_contract contract_at(const sweep *s, kr_contract k, size_t i) {
     return k;
 }
 
-static void put_text_row(const kr_calib *c, size_t method, const kr_point *p, kr_buf *b) {
-    kr_buf cert = {0}, emp = {0};
-    kr_level_text(c, method, p->certified, &cert);
-    kr_level_text(c, method, p->empirical, &emp);
-    kr_buf_printf(b, "  %-20.40s %10s %10s", kr_calib_method(c, method)->name, kr_buf_text(&cert),
-                  kr_buf_text(&emp));
-    if (p->certified >= 0)
-        kr_buf_printf(b, " %8lld", (long long)p->certified_events);
-    else
-        kr_buf_puts(b, "        -");
-    kr_buf_printf(b, " %10lld\n", (long long)p->max_events);
-    kr_buf_free(&cert);
-    kr_buf_free(&emp);
+static void put_level(const kr_calib *c, size_t method, int index, kr_buf *b) {
+    kr_buf t = {0};
+    kr_level_text(c, method, index, &t);
+    kr_buf_printf(b, " %10s", kr_buf_text(&t));
+    kr_buf_free(&t);
 }
 
-static void put_point(const sweep *s, const kr_calib *c, size_t method, kr_contract k,
-                      const kr_point *p, bool first, kr_buf *b) {
+static void put_text_row(const kr_calib *c, const kr_cli_point *p, kr_buf *b) {
+    kr_buf_printf(b, "  %-20.40s", kr_calib_method(c, p->method)->name);
+    put_level(c, p->method, p->point.certified, b);
+    put_level(c, p->method, p->joint.certified, b);
+    put_level(c, p->method, p->point.empirical, b);
+    if (p->point.certified >= 0)
+        kr_buf_printf(b, " %8lld", (long long)p->point.certified_events);
+    else
+        kr_buf_puts(b, "        -");
+    kr_buf_printf(b, " %10lld\n", (long long)p->point.max_events);
+}
+
+static void put_point(const sweep *s, const kr_calib *c, const kr_cli_point *p, bool first,
+                      kr_buf *b) {
     char t[KR_DEC_TEXT];
     if (s->args.json) {
         kr_buf_puts(b, first ? "" : ",");
-        kr_cli_point_json(c, method, k, p, b);
+        kr_cli_point_json(c, p, b);
     } else if (s->args.csv) {
-        kr_cli_point_csv(c, method, k, p, b);
+        kr_cli_point_csv(c, p, b);
     } else {
-        kr_dec v = strcmp(s->over, "tolerance") == 0 ? k.tolerance
-                   : strcmp(s->over, "risk") == 0    ? k.risk
-                                                     : k.confidence;
+        kr_dec v = strcmp(s->over, "tolerance") == 0 ? p->k.tolerance
+                   : strcmp(s->over, "risk") == 0    ? p->k.risk
+                                                     : p->k.confidence;
         kr_buf_printf(b, "%12s", kr_dec_text(v, t));
-        put_text_row(c, method, p, b);
+        put_text_row(c, p, b);
+    }
+}
+
+static kr_mode_kind joint_kind(const sweep *s) {
+    return strcmp(s->over, "tolerance") == 0 ? KR_MODE_TOLERANCES
+           : strcmp(s->over, "risk") == 0    ? KR_MODE_RISKS
+                                             : KR_MODE_CONFIDENCE;
+}
+
+static void put_head(const sweep *s, kr_buf *b) {
+    if (s->args.json)
+        kr_buf_printf(b, "{\"version\":1,\"state\":\"WHAT-IF\",\"over\":\"%s\",\"points\":[", s->over);
+    else if (s->args.csv)
+        kr_buf_puts(b, KR_POINT_COLUMNS "\n");
+    else
+        kr_buf_printf(b, "%12s  %-20s %10s %10s %10s %8s %10s\n", s->over, "method", "certified",
+                      "joint**", "empirical*", "events", "max events");
+}
+
+static void put_tail(const sweep *s, kr_analysis *a, size_t method, kr_buf *b) {
+    if (s->args.json) {
+        kr_buf_puts(b, "],\"joint_statement\":");
+        kr_buf t = {0};
+        kr_joint_sentence(a, joint_kind(s), method, &t);
+        kr_json_put_string(b, kr_buf_text(&t));
+        kr_buf_free(&t);
+        kr_buf_puts(b, "}\n");
+    } else if (!s->args.csv) {
+        kr_buf_puts(b, "\n  share of KV kept in %; * without guarantee. WHAT-IF: a sweep is "
+                       "exploration.\n  ** ");
+        kr_joint_sentence(a, joint_kind(s), method, b);
+        kr_buf_puts(b, "\n");
     }
 }
 
@@ -105,30 +141,20 @@ static int run(const sweep *s, kr_analysis *a) {
     kr_error e;
     if (!kr_cli_method(&s->args, c, &method))
         return KR_EXIT_USAGE;
-    if (s->args.json)
-        kr_buf_printf(&b, "{\"version\":1,\"state\":\"WHAT-IF\",\"over\":\"%s\",\"points\":[", s->over);
-    else if (s->args.csv)
-        kr_buf_puts(&b, KR_POINT_COLUMNS "\n");
-    else
-        kr_buf_printf(&b, "%12s  %-20s %10s %10s %8s %10s\n", s->over, "method", "certified",
-                      "empirical*", "events", "max events");
+    put_head(s, &b);
     for (size_t i = 0, shown = 0; i < s->n; i++)
         for (size_t m = 0; m < kr_calib_methods(c); m++) {
-            kr_contract k = contract_at(s, kr_analysis_contract(a), i);
-            kr_point p;
+            kr_cli_point p;
             if (method != KR_ALL_METHODS && method != m)
                 continue;
-            if (kr_analysis_at(a, m, k, &p, &e) != KR_OK) {
+            kr_contract k = contract_at(s, kr_analysis_contract(a), i);
+            if (kr_cli_point_make(a, joint_kind(s), m, k, &p, &e) != KR_OK) {
                 kr_buf_free(&b);
                 return kr_cli_say("sweep", KR_EXIT_USAGE, "%s", e.msg);
             }
-            put_point(s, c, m, k, &p, shown++ == 0, &b);
+            put_point(s, c, &p, shown++ == 0, &b);
         }
-    if (s->args.json)
-        kr_buf_puts(&b, "]}\n");
-    else if (!s->args.csv)
-        kr_buf_puts(&b, "\n  share of KV kept in %; * without guarantee. WHAT-IF: a sweep is "
-                        "exploration.\n");
+    put_tail(s, a, method == KR_ALL_METHODS ? 0 : method, &b);
     if (b.failed)
         return kr_cli_say("sweep", KR_EXIT_ERROR, "out of memory");
     fwrite(b.s, 1, b.len, stdout);

@@ -29,51 +29,74 @@ static void put_threshold(kr_buf *b, const kr_calib *c, size_t method, int index
         kr_buf_puts(b, none);
 }
 
-void kr_cli_point_csv(const kr_calib *c, size_t method, kr_contract k, const kr_point *p,
-                      kr_buf *b) {
-    kr_json_put_dec(b, k.tolerance);
+kr_status kr_cli_point_make(kr_analysis *a, kr_mode_kind kind, size_t method, kr_contract k,
+                            kr_cli_point *out, kr_error *err) {
+    kr_cli_point p = {.method = method, .k = k, .state = KR_STATE_WHAT_IF};
+    kr_status st = kr_analysis_at(a, method, k, &p.point, err);
+    if (st == KR_OK)
+        st = kr_joint_at(a, kind, method, k, &p.joint, err);
+    p.joint_state = kr_joint_state(a, kind, method, k);
+    if (kr_analysis_state(a) == KR_STATE_REFUSED)
+        p.state = KR_STATE_REFUSED;
+    if (st == KR_OK)
+        *out = p;
+    return st;
+}
+
+void kr_cli_point_csv(const kr_calib *c, const kr_cli_point *x, kr_buf *b) {
+    const kr_point *p = &x->point;
+    kr_json_put_dec(b, x->k.tolerance);
     kr_buf_puts(b, ",");
-    kr_json_put_dec(b, k.risk);
+    kr_json_put_dec(b, x->k.risk);
     kr_buf_puts(b, ",");
-    kr_json_put_dec(b, k.confidence);
+    kr_json_put_dec(b, x->k.confidence);
     kr_buf_puts(b, ",");
-    kr_csv_field(b, kr_calib_method(c, method)->name);
+    kr_csv_field(b, kr_calib_method(c, x->method)->name);
     kr_buf_puts(b, p->certified >= 0 ? ",certified," : ",fallback,");
-    put_share(b, c, method, p->certified, "");
+    put_share(b, c, x->method, p->certified, "");
     kr_buf_puts(b, ",");
-    put_threshold(b, c, method, p->certified, "");
+    put_threshold(b, c, x->method, p->certified, "");
     kr_buf_puts(b, ",");
     if (p->certified >= 0)
         kr_buf_printf(b, "%lld", (long long)p->certified_events);
     kr_buf_printf(b, ",%lld,", (long long)p->max_events);
-    put_share(b, c, method, p->empirical, "");
+    put_share(b, c, x->method, p->empirical, "");
     kr_buf_puts(b, ",");
-    put_threshold(b, c, method, p->empirical, "");
-    kr_buf_puts(b, "\n");
+    put_threshold(b, c, x->method, p->empirical, "");
+    kr_buf_printf(b, ",%s,", kr_state_name(x->state));
+    put_share(b, c, x->method, x->joint.certified, "");
+    kr_buf_puts(b, ",");
+    put_threshold(b, c, x->method, x->joint.certified, "");
+    kr_buf_printf(b, ",%lld,%s\n", (long long)x->joint.max_events, kr_state_name(x->joint_state));
 }
 
-void kr_cli_point_json(const kr_calib *c, size_t method, kr_contract k, const kr_point *p,
-                       kr_buf *b) {
+void kr_cli_point_json(const kr_calib *c, const kr_cli_point *x, kr_buf *b) {
+    const kr_point *p = &x->point;
     kr_buf_puts(b, "{\"tolerance\":");
-    kr_json_put_dec(b, k.tolerance);
+    kr_json_put_dec(b, x->k.tolerance);
     kr_buf_puts(b, ",\"risk\":");
-    kr_json_put_dec(b, k.risk);
+    kr_json_put_dec(b, x->k.risk);
     kr_buf_puts(b, ",\"confidence\":");
-    kr_json_put_dec(b, k.confidence);
+    kr_json_put_dec(b, x->k.confidence);
     kr_buf_puts(b, ",\"method\":");
-    kr_json_put_string(b, kr_calib_method(c, method)->name);
-    kr_buf_printf(b, ",\"decision\":\"%s\",\"retention\":",
+    kr_json_put_string(b, kr_calib_method(c, x->method)->name);
+    kr_buf_printf(b, ",\"state\":\"%s\",\"decision\":\"%s\",\"retention\":", kr_state_name(x->state),
                   p->certified >= 0 ? "certified" : "fallback");
-    put_share(b, c, method, p->certified, "null");
+    put_share(b, c, x->method, p->certified, "null");
     kr_buf_puts(b, ",\"threshold\":");
-    put_threshold(b, c, method, p->certified, "null");
+    put_threshold(b, c, x->method, p->certified, "null");
     if (p->certified >= 0)
         kr_buf_printf(b, ",\"events\":%lld", (long long)p->certified_events);
     else
         kr_buf_puts(b, ",\"events\":null");
     kr_buf_printf(b, ",\"max_events\":%lld,\"empirical\":{\"retention\":", (long long)p->max_events);
-    put_share(b, c, method, p->empirical, "null");
+    put_share(b, c, x->method, p->empirical, "null");
     kr_buf_puts(b, ",\"threshold\":");
-    put_threshold(b, c, method, p->empirical, "null");
-    kr_buf_puts(b, "}}");
+    put_threshold(b, c, x->method, p->empirical, "null");
+    kr_buf_printf(b, "},\"joint\":{\"state\":\"%s\",\"decision\":\"%s\",\"retention\":",
+                  kr_state_name(x->joint_state), x->joint.certified >= 0 ? "certified" : "fallback");
+    put_share(b, c, x->method, x->joint.certified, "null");
+    kr_buf_puts(b, ",\"threshold\":");
+    put_threshold(b, c, x->method, x->joint.certified, "null");
+    kr_buf_printf(b, ",\"max_events\":%lld}}", (long long)x->joint.max_events);
 }

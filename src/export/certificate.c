@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "export/modes.h"
 
 static void key(kr_buf *b, const char *name) { kr_buf_printf(b, "\"%s\":", name); }
 
@@ -251,7 +252,7 @@ static const char *base_name(const char *path) {
     return slash != NULL ? slash + 1 : path;
 }
 
-void kr_export_point(const kr_analysis *a, size_t method, const char *note, kr_buf *b) {
+void kr_export_point(kr_analysis *a, size_t method, const char *note, kr_buf *b) {
     const kr_calib *c = kr_analysis_calib(a);
     const kr_calib_meta *m = kr_calib_meta_of(c);
     kr_buf text = {0};
@@ -288,7 +289,9 @@ void kr_export_point(const kr_analysis *a, size_t method, const char *note, kr_b
     kr_buf_puts(b, "\"point\":{");
     kr_buf_puts(b, kr_buf_text(&m1));
     kr_buf_free(&m1);
-    kr_buf_puts(b, "}}\n");
+    kr_buf_puts(b, "}");
+    kr_export_modes(a, method, b);
+    kr_buf_puts(b, "}\n");
 }
 
 /* --- CSV ------------------------------------------------------------------------------------------ */
@@ -387,7 +390,7 @@ static kr_status write_text(kr_buf *b, const char *path, bool replace, kr_error 
     return st;
 }
 
-kr_status kr_export_point_file(const kr_analysis *a, size_t method, const char *note,
+kr_status kr_export_point_file(kr_analysis *a, size_t method, const char *note,
                                const char *path, bool replace, kr_error *err) {
     kr_buf b = {0};
     if (ends_in_csv(path)) {

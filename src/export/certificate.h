@@ -14,15 +14,16 @@
 void kr_export_certify(const kr_analysis *a, size_t method, kr_buf *out);
 
 /* The operating point of one method: the same fields with "kind":"operating_point", the calibration
- * file's name and SHA-256, the program's version and the note (NULL: none). */
-void kr_export_point(const kr_analysis *a, size_t method, const char *note, kr_buf *out);
+ * file's name and SHA-256, the program's version, the note (NULL: none) and what the tables for
+ * choices after looking give ("modes"). */
+void kr_export_point(kr_analysis *a, size_t method, const char *note, kr_buf *out);
 
 /* The same point as one row of a CSV table; the header has the column names. Lines end in LF. */
 void kr_export_point_csv_header(kr_buf *out);
 void kr_export_point_csv(const kr_analysis *a, size_t method, const char *note, kr_buf *out);
 
 /* Writes the point atomically: as CSV (header and row) when the name ends in ".csv", else JSON. */
-kr_status kr_export_point_file(const kr_analysis *a, size_t method, const char *note,
+kr_status kr_export_point_file(kr_analysis *a, size_t method, const char *note,
                                const char *path, bool replace, kr_error *err);
 /* Adds the point as a row to a CSV file of such points, or starts one; atomically. Refuses a file
  * whose first line is another header. */

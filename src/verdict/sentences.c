@@ -130,17 +130,17 @@ void kr_statement(const kr_analysis *a, size_t method, kr_buf *out) {
 /* Several lines at once: what is not covered by certifying each of them alone. */
 static void put_choice(const kr_analysis *a, kr_buf *out) {
     const kr_calib *c = kr_analysis_calib(a);
-    const kr_calib_meta *m = kr_calib_meta_of(c);
     size_t methods = kr_calib_methods(c);
     if (methods < 2)
         return;
+    const kr_home *h = kr_analysis_home_info(a);
     if (kr_analysis_family(a))
         kr_buf_printf(out, " The choice among the %zu methods is covered%s: each starts at 1/%zu of "
                            "the error level, and all certified lines hold together.", methods,
-                      m->contract_family ? ", as declared" : "", methods);
-    else if (m->contract_method != NULL)
+                      h->family ? ", as declared" : "", methods);
+    else if (h->method != NULL)
         kr_buf_printf(out, " The contract was declared for %s; the other lines are exploration.",
-                      m->contract_method);
+                      h->method);
     else
         kr_buf_puts(out, " Each line alone at this confidence; choosing among methods is not covered.");
 }
@@ -149,9 +149,11 @@ void kr_analysis_state_sentence(const kr_analysis *a, kr_buf *out) {
     const kr_calib *c = kr_analysis_calib(a);
     const kr_calib_meta *m = kr_calib_meta_of(c);
     kr_analysis_options o = kr_analysis_options_of(a);
+    const kr_home *h = kr_analysis_home_info(a);
+    const kr_declared *d = kr_analysis_declared(a);
     switch (kr_analysis_state(a)) {
     case KR_STATE_LOCKED:
-        kr_buf_puts(out, "The contract declared in the file.");
+        kr_buf_puts(out, h->text != NULL ? h->text : "The contract declared in the file.");
         put_choice(a, out);
         break;
     case KR_STATE_REFUSED:
@@ -173,18 +175,25 @@ void kr_analysis_state_sentence(const kr_analysis *a, kr_buf *out) {
                          "treated as not certified.");
         break;
     case KR_STATE_WHAT_IF:
-        if (o.split == KR_SPLIT_TEST)
+        if (h->kind == KR_HOME_NONE && h->text != NULL)
+            kr_buf_puts(out, h->text);
+        else if (o.split == KR_SPLIT_TEST)
             kr_buf_puts(out, "Exploration on the test split, no guarantee.");
         else if (m->partial)
             kr_buf_puts(out, "Published counts of some candidates only: exploration, no guarantee.");
-        else if (!m->has_contract)
+        else if (!h->has)
             kr_buf_puts(out, "The file declares no contract: exploration, no guarantee.");
-        else if (kr_analysis_contract_source(a) == KR_FROM_FILE)
-            kr_buf_printf(out, "The file declares this contract for %s: exploration, no guarantee.",
-                          m->contract_family ? "the choice among methods, not for each line alone"
+        else if (kr_analysis_at_home(a) && d->mode != KR_MODE_EVENTS)
+            kr_buf_printf(out, "The file declares this contract for another claim (%s): exploration, "
+                               "no guarantee.", kr_mode_name(d->mode));
+        else if (kr_analysis_at_home(a))
+            kr_buf_printf(out, "The contract was declared for %s: exploration, no guarantee.",
+                          h->family ? "the choice among methods, not for each line alone"
                                              : "one method, not for the choice among methods");
         else
-            kr_buf_puts(out, "Not the contract declared in the file: exploration, no guarantee.");
+            kr_buf_puts(out, h->kind == KR_HOME_LEDGER
+                                 ? "Not the contract that was locked: exploration, no guarantee."
+                                 : "Not the contract declared in the file: exploration, no guarantee.");
         put_choice(a, out);
         break;
     }

@@ -14,7 +14,8 @@
 
 typedef struct {
     bool used;
-    kr_dec risk, confidence;
+    kr_dec risk;
+    kr_level level;
     kr_limits limits;
 } cached_limits;
 
@@ -39,6 +40,8 @@ struct kr_analysis {
     kr_analysis_options options;
     kr_contract home, now;
     kr_contract_source home_source;
+    kr_home declared_home; /* what of it was declared */
+    kr_declared declared;
     int64_t tolerance; /* nano-units */
     bool family;       /* one error budget for the choice among all methods */
     bool refused;
@@ -84,17 +87,22 @@ static uint64_t mix(uint64_t h, int64_t v) {
 
 static bool same(kr_dec a, kr_dec b) { return a.digits == b.digits && a.scale == b.scale; }
 
-static const kr_limits *limits_of(const kr_analysis *a, const kr_contract *k) {
-    uint64_t h = mix(mix(mix(mix(0, k->risk.digits), k->risk.scale), k->confidence.digits),
-                     k->confidence.scale);
+const kr_limits *kr_analysis_limits(const kr_analysis *a, kr_dec risk, kr_level level) {
+    uint64_t h = mix(mix(mix(mix(mix(0, risk.digits), risk.scale), level.num.digits),
+                         level.num.scale), level.den);
     cached_limits *e = &a->limits_cache[h & (LIMITS_CACHE - 1)];
-    if (!e->used || !same(e->risk, k->risk) || !same(e->confidence, k->confidence)) {
+    if (!e->used || !same(e->risk, risk) || !same(e->level.num, level.num) ||
+        e->level.den != level.den) {
         e->used = true;
-        e->risk = k->risk;
-        e->confidence = k->confidence;
-        e->limits = kr_limits_make(a->n, k->risk, kr_contract_level(k, 1));
+        e->risk = risk;
+        e->level = level;
+        e->limits = kr_limits_make(a->n, risk, level);
     }
     return &e->limits;
+}
+
+static const kr_limits *limits_of(const kr_analysis *a, const kr_contract *k) {
+    return kr_analysis_limits(a, k->risk, kr_contract_level(k, 1));
 }
 
 /* p-value and bound of a count among n, at the risk and level of `limits`. */
@@ -112,13 +120,22 @@ static kr_candidate bound_of(const kr_analysis *a, const kr_limits *limits, int6
 
 /* --- one analysis ------------------------------------------------------------------------------- */
 
-static kr_contract home_contract(const kr_calib *c, kr_contract_source *source) {
-    const kr_calib_meta *m = kr_calib_meta_of(c);
-    *source = m->has_contract ? KR_FROM_FILE : KR_FROM_DEFAULT;
-    if (m->has_contract)
-        return (kr_contract){m->tolerance, m->risk, m->confidence};
-    return (kr_contract){m->kind == KR_KIND_COUNTS ? m->counts_tolerance : kr_dec_make(10, 2),
-                         kr_dec_make(5, 2), kr_dec_make(95, 2)};
+static void set_home(kr_analysis *a) {
+    const kr_calib_meta *m = kr_calib_meta_of(a->c);
+    kr_home h = a->options.home;
+    if (h.kind == KR_HOME_FILE)
+        h = (kr_home){.has = m->has_contract, .method = m->contract_method,
+                      .family = m->contract_family};
+    if (h.kind != KR_HOME_LEDGER && m->has_contract)
+        h.contract = (kr_contract){m->tolerance, m->risk, m->confidence};
+    else if (h.kind != KR_HOME_LEDGER)
+        h.contract = (kr_contract){m->kind == KR_KIND_COUNTS ? m->counts_tolerance
+                                                             : kr_dec_make(10, 2),
+                                   kr_dec_make(5, 2), kr_dec_make(95, 2)};
+    a->declared_home = h;
+    a->home = h.contract;
+    a->home_source = h.kind == KR_HOME_LEDGER || m->has_contract ? KR_FROM_FILE : KR_FROM_DEFAULT;
+    a->family = a->options.family || h.family;
 }
 
 kr_status kr_analysis_new(const kr_calib *c, kr_analysis_options options, kr_analysis **out,
@@ -147,12 +164,13 @@ kr_status kr_analysis_new(const kr_calib *c, kr_analysis_options options, kr_ana
     a->missing = kr_calib_any_missing(c, options.split);
     int64_t slots = TASK_BYTES / (a->n * (int64_t)sizeof(int64_t));
     a->task_slots = slots < 4 ? 4 : slots > TASK_CACHE ? TASK_CACHE : (size_t)slots;
-    a->family = options.family || kr_calib_meta_of(c)->contract_family;
     for (size_t i = 0; i < kr_calib_methods(c); i++)
         a->length[i] = kr_calib_method(c, i)->count + kr_calib_meta_of(c)->partial;
     a->refused = kr_calib_cluster_repeats(c, options.split) > 0 && !options.assume_independent;
-    a->home = home_contract(c, &a->home_source);
-    kr_status st = kr_analysis_set(a, a->home, err);
+    set_home(a);
+    kr_status st = kr_declared_read(c, &a->declared, err);
+    if (st == KR_OK)
+        st = kr_analysis_set(a, a->home, err);
     if (st != KR_OK) {
         kr_analysis_free(a);
         return st;
@@ -166,6 +184,7 @@ void kr_analysis_free(kr_analysis *a) {
         return;
     for (size_t i = 0; i < TASK_CACHE; i++)
         kr_task_drops_free(a->tasks[i].drops);
+    kr_declared_free(&a->declared);
     free(a->line);
     free(a->line_limits);
     free(a->length);
@@ -186,6 +205,8 @@ int64_t kr_analysis_missing(const kr_analysis *a) { return a->missing; }
 const kr_line *kr_analysis_line(const kr_analysis *a, size_t method) { return &a->line[method]; }
 kr_level kr_analysis_level(const kr_analysis *a) { return a->limits.level; }
 bool kr_analysis_family(const kr_analysis *a) { return a->family; }
+const kr_home *kr_analysis_home_info(const kr_analysis *a) { return &a->declared_home; }
+const kr_declared *kr_analysis_declared(const kr_analysis *a) { return &a->declared; }
 const kr_limits *kr_analysis_line_limits(const kr_analysis *a, size_t method) {
     return &a->line_limits[method];
 }
@@ -387,6 +408,25 @@ kr_status kr_analysis_at_mode(kr_analysis *a, size_t method, bool family, kr_con
     return KR_OK;
 }
 
+kr_status kr_analysis_walk_limits(kr_analysis *a, size_t method, kr_dec tolerance,
+                                  const kr_limits *limits, kr_point *out, kr_error *err) {
+    kr_contract k = a->now;
+    int64_t nano;
+    kr_sequence s;
+    k.tolerance = tolerance;
+    kr_status st = check(a, &k, &nano, err);
+    if (st == KR_OK)
+        st = walk(a, method, limits, nano, &s, err);
+    if (st != KR_OK)
+        return st;
+    kr_line l = line_of(method, &s, kr_calib_method(a->c, method)->count);
+    if (a->refused)
+        refuse_line(&l);
+    *out = (kr_point){l.certified, l.empirical, limits->kmax, l.certified_events, l.stopped_events,
+                      l.stopped};
+    return KR_OK;
+}
+
 kr_status kr_analysis_at(kr_analysis *a, size_t method, kr_contract contract, kr_point *out,
                          kr_error *err) {
     return kr_analysis_at_mode(a, method, a->family, contract, out, err);
@@ -405,14 +445,18 @@ static bool any_undecided(const kr_analysis *a) {
  * them; without one, the family's lines are among those that each line alone gives, so they stand
  * as well, unless the budget was declared for a single method. */
 static bool procedure_declared(const kr_analysis *a) {
-    const kr_calib_meta *m = kr_calib_meta_of(a->c);
-    return m->contract_family ? a->family : !(a->family && m->contract_method != NULL);
+    const kr_home *h = &a->declared_home;
+    return a->declared.mode == KR_MODE_EVENTS &&
+           (h->family ? a->family : !(a->family && h->method != NULL));
+}
+
+bool kr_analysis_at_home(const kr_analysis *a) {
+    return a->declared_home.has && !kr_calib_meta_of(a->c)->partial &&
+           a->options.split == KR_SPLIT_CAL && same_contract(&a->now, &a->home);
 }
 
 static bool is_locked(const kr_analysis *a) {
-    const kr_calib_meta *m = kr_calib_meta_of(a->c);
-    return m->has_contract && !m->partial && a->options.split == KR_SPLIT_CAL &&
-           procedure_declared(a) && same_contract(&a->now, &a->home);
+    return procedure_declared(a) && kr_analysis_at_home(a);
 }
 
 kr_state kr_analysis_state(const kr_analysis *a) {
@@ -426,7 +470,7 @@ kr_state kr_analysis_state(const kr_analysis *a) {
 }
 
 kr_state kr_analysis_line_state(const kr_analysis *a, size_t method) {
-    const char *declared = kr_calib_meta_of(a->c)->contract_method;
+    const char *declared = a->declared_home.method;
     if (a->refused)
         return KR_STATE_REFUSED;
     if (a->limits.kmax < 0)

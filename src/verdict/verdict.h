@@ -14,6 +14,7 @@
 #include "risk/contract.h"
 #include "risk/pertask.h"
 #include "risk/sequence.h"
+#include "verdict/declared.h"
 
 /* How much a verdict may be trusted, in words on every screen and in every export. */
 typedef enum {
@@ -61,10 +62,27 @@ typedef struct {
  * once when the contract is set. */
 typedef struct kr_analysis kr_analysis;
 
+/* Where the contract that may be LOCKED comes from. */
+typedef enum {
+    KR_HOME_FILE,  /* the file's header, if it declares one */
+    KR_HOME_NONE,  /* nowhere: these rows are for exploring, whatever the file says */
+    KR_HOME_LEDGER /* a lock that was entered before these rows were opened */
+} kr_home_kind;
+
+typedef struct {
+    kr_home_kind kind;
+    bool has;             /* a contract was declared */
+    kr_contract contract; /* KR_HOME_LEDGER */
+    const char *method;   /* it is for this method alone; NULL: for all lines. Borrowed */
+    bool family;          /* it is for the choice among all methods */
+    const char *text;     /* KR_HOME_LEDGER, KR_HOME_NONE: one sentence that says so. Borrowed */
+} kr_home;
+
 typedef struct {
     kr_split split;
     bool assume_independent; /* clusters are present but the user vouches for independence */
     bool family;             /* start with one error budget for the choice among all methods */
+    kr_home home;            /* zero: the file's */
 } kr_analysis_options;
 
 /* `c` is borrowed and must outlive the analysis. Starts at the file's declared contract, else at
@@ -78,6 +96,12 @@ kr_analysis_options kr_analysis_options_of(const kr_analysis *a);
 
 /* The contract the file declares, or the default; what `reset` goes back to. */
 kr_contract kr_analysis_home(const kr_analysis *a);
+const kr_home *kr_analysis_home_info(const kr_analysis *a);
+/* What the file's contract declares beyond its numbers. */
+const kr_declared *kr_analysis_declared(const kr_analysis *a);
+/* The present contract is the declared one, on certification rows: what every mode needs to be
+ * LOCKED, beside being the declared one itself. */
+bool kr_analysis_at_home(const kr_analysis *a);
 kr_contract_source kr_analysis_home_source(const kr_analysis *a);
 
 /* Sets the contract and walks every method. KR_EINVAL (nothing changes) outside the contract's
@@ -124,6 +148,11 @@ typedef struct {
 } kr_point;
 kr_status kr_analysis_at(kr_analysis *a, size_t method, kr_contract contract, kr_point *out,
                          kr_error *err);
+/* What a method's walk gives at a tolerance under any limits (for joint tables and e-values), and
+ * limits by risk and level, cached. The pointer is good until the next call. */
+kr_status kr_analysis_walk_limits(kr_analysis *a, size_t method, kr_dec tolerance,
+                                  const kr_limits *limits, kr_point *out, kr_error *err);
+const kr_limits *kr_analysis_limits(const kr_analysis *a, kr_dec risk, kr_level level);
 /* The same as a line alone or as a member of the family, whatever the analysis is set to. */
 kr_status kr_analysis_at_mode(kr_analysis *a, size_t method, bool family, kr_contract contract,
                               kr_point *out, kr_error *err);
