@@ -381,7 +381,8 @@ kr_status kr_eval_tokens(kr_eval *e, const int32_t *prompt, size_t n, size_t spl
         return kr_fail(err, KR_EINVAL, "an evaluation needs a prompt and a length of the answer");
     if (context > 0 && (n > context || w.max_tokens > context - n))
         return kr_fail(err, KR_EINVAL, "a prompt of %zu tokens and an answer of up to %zu are "
-                       "beyond the context of %zu", n, w.max_tokens, context);
+                       "beyond the context of %zu; --context %zu would extend it, beyond what the "
+                       "model was trained on", n, w.max_tokens, context, n + w.max_tokens);
     kr_status st = cut_prompt(e, n, split, &w.n, err);
     if (st != KR_OK)
         return st;

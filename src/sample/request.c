@@ -252,6 +252,11 @@ static kr_status read_id(const reader *r, kr_sample_request *q) {
             return kr_fail(r->err, KR_ENOMEM, "out of memory for requests");
     }
     q->id = id;
+    q->split = text(r, "split", "cal", &st);
+    if (st != KR_OK)
+        return st;
+    if (strcmp(q->split, "cal") != 0 && strcmp(q->split, "test") != 0)
+        return bad(r, "\"split\" is neither \"cal\" nor \"test\"");
     return *id != '\0' ? KR_OK : bad(r, "\"id\" is empty");
 }
 

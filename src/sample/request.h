@@ -2,7 +2,7 @@
  *
  * Request files are JSON Lines. Three shapes of rows are told apart by their keys:
  *   own        id, task, context, question, answer_prefix (or one `prompt`), answers, scorer,
- *              max_tokens
+ *              max_tokens, split
  *   RULER      a row of validation.jsonl: input, outputs, index (task: the name of its directory)
  *   LongBench  a data row: context, input, answers, all_classes, dataset, _id
  * Unknown keys are passed over. */
@@ -20,6 +20,7 @@ enum { KR_REQUEST_MAX_TOKENS = 65536 };
 
 typedef struct {
     const char *id, *task;
+    const char *split;     /* "cal" or "test" */
     const char *context;   /* the whole prompt when `whole` */
     const char *question, *prefix; /* "" when there is none */
     bool whole;            /* one prompt without parts: only the query-aware protocol fits */
