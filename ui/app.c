@@ -7,11 +7,12 @@
 
 #include "ui/model.h"
 
-static kr_status load(const char *path, kr_calib **calib, kr_analysis **an, kr_error *err) {
+static kr_status load(const char *path, kr_analysis_options options, kr_calib **calib,
+                      kr_analysis **an, kr_error *err) {
     kr_status st = kr_calib_load(path, calib, err);
     if (st != KR_OK)
         return st;
-    st = kr_analysis_new(*calib, (kr_analysis_options){.split = KR_SPLIT_CAL}, an, err);
+    st = kr_analysis_new(*calib, options, an, err);
     if (st != KR_OK) {
         kr_calib_free(*calib);
         *calib = NULL;
@@ -27,12 +28,17 @@ static size_t first_method(const kr_app *a) {
 }
 
 kr_status kr_app_open(const char *path, kr_app_settings settings, kr_app **out, kr_error *err) {
+    return kr_app_open_with(path, (kr_analysis_options){.split = KR_SPLIT_CAL}, settings, out, err);
+}
+
+kr_status kr_app_open_with(const char *path, kr_analysis_options options, kr_app_settings settings,
+                           kr_app **out, kr_error *err) {
     kr_app *a = calloc(1, sizeof *a);
     if (a == NULL)
         return kr_fail(err, KR_ENOMEM, "out of memory for the screens");
     a->path = strdup(path);
     kr_status st = a->path == NULL ? kr_fail(err, KR_ENOMEM, "out of memory for the screens")
-                                   : load(path, &a->calib, &a->an, err);
+                                   : load(path, options, &a->calib, &a->an, err);
     if (st != KR_OK) {
         kr_app_free(a);
         return st;
@@ -134,7 +140,7 @@ void kr_app_reload(kr_app *a) {
     kr_calib *calib = NULL;
     kr_analysis *an = NULL;
     kr_error err;
-    if (load(a->path, &calib, &an, &err) != KR_OK) {
+    if (load(a->path, kr_analysis_options_of(a->an), &calib, &an, &err) != KR_OK) {
         kr_app_say(a, true, "%s", err.msg);
         return;
     }
@@ -160,8 +166,9 @@ void kr_app_reload(kr_app *a) {
     if (same)
         kr_app_say(a, false, "read again: the file is the same");
     else
-        kr_app_say(a, !kept, "read again: %lld requests (before %lld), %zu policies (before %zu)%s%s",
-                   n1, n0, m1, m0, m < 0 ? "; the selected method is gone" : "",
+        kr_app_say(a, !kept,
+                   "read again: %lld requests (before %lld), %zu policies (before %zu)%s%s", n1, n0,
+                   m1, m0, m < 0 ? "; the selected method is gone" : "",
                    kept ? "" : "; the contract went back to the file's");
 }
 
@@ -184,7 +191,9 @@ void kr_app_set_look(kr_app *a, kr_look look) {
     kr_facts_refresh(a);
 }
 
-bool kr_app_waiting(const kr_app *a) { return a->f.tasks_wait || a->f.rates_wait || a->f.requests_wait; }
+bool kr_app_waiting(const kr_app *a) {
+    return a->f.tasks_wait || a->f.rates_wait || a->f.requests_wait;
+}
 
 void kr_app_settle(kr_app *a) {
     a->settling = true;

@@ -9,6 +9,7 @@
 #include "ui/canvas.h"
 #include "ui/keys.h"
 #include "ui/plot.h"
+#include "verdict/verdict.h"
 
 typedef struct kr_app kr_app;
 
@@ -21,6 +22,9 @@ typedef struct {
 
 /* Reads the calibration file and shows Main. Errors are those of loading. Caller frees. */
 kr_status kr_app_open(const char *path, kr_app_settings settings, kr_app **out, kr_error *err);
+/* The same on another split, or vouching for independence. */
+kr_status kr_app_open_with(const char *path, kr_analysis_options options, kr_app_settings settings,
+                           kr_app **out, kr_error *err);
 void kr_app_free(kr_app *a); /* NULL is allowed */
 
 void kr_app_resize(kr_app *a, int w, int h);

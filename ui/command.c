@@ -11,10 +11,10 @@ typedef struct {
 } command;
 
 static const char *const settings[] = {"plot block", "plot braille", "plot ascii", "ascii on",
-                                       "ascii off", "mouse on", "mouse off", NULL};
+                                       "ascii off",  "mouse on",     "mouse off",  NULL};
 static const char *const themes[] = {"default", "light", "dark", "high-contrast", "mono", NULL};
 
-/* --- contract ---------------------------------------------------------------------------------------- */
+/* --- contract --------------------------------------------------------------------------------- */
 
 static void set_field(kr_app *a, kr_field f, const char *arg) {
     kr_error err;
@@ -63,11 +63,12 @@ static void run_level(kr_app *a, const char *arg) {
                kr_calib_method(a->calib, a->method)->name);
 }
 
-/* --- settings ------------------------------------------------------------------------------------------ */
+/* --- settings --------------------------------------------------------------------------------- */
 
 static void run_theme(kr_app *a, const char *arg) {
     if (!kr_theme_find(arg, &a->set.theme))
-        kr_app_say(a, true, "no theme '%s'; there are default, light, dark, high-contrast, mono", arg);
+        kr_app_say(a, true, "no theme '%s'; there are default, light, dark, high-contrast, mono",
+                   arg);
 }
 
 static void set_flag(kr_app *a, const char *word, bool *flag) {
@@ -95,7 +96,7 @@ static void run_set(kr_app *a, const char *arg) {
     }
 }
 
-/* --- files ----------------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static void write_or_ask(kr_app *a, kr_out what, const char *path) {
     if (*path == '\0')
@@ -111,11 +112,13 @@ static void run_map(kr_app *a, const char *arg) { write_or_ask(a, KR_OUT_MAP, ar
 static void run_print(kr_app *a, const char *arg) { write_or_ask(a, KR_OUT_SCREEN, arg); }
 static void run_add(kr_app *a, const char *arg) { kr_points_add(a, arg); }
 
-/* --- the rest --------------------------------------------------------------------------------------------- */
+/* --- the rest --------------------------------------------------------------------------------- */
 
 static void run_info(kr_app *a, const char *arg) {
     (void)arg;
-    kr_app_say(a, false, "kvrisk " KR_VERSION "; %s; screen %dx%d, %s, theme %s, plot %s; file %s, SHA-256 %.12s",
+    kr_app_say(a, false,
+               "kvrisk " KR_VERSION
+               "; %s; screen %dx%d, %s, theme %s, plot %s; file %s, SHA-256 %.12s",
                a->terminal[0] != '\0' ? a->terminal : "no terminal", a->w, a->h,
                a->set.look == KR_LOOK_ASCII ? "ASCII" : "UTF-8", kr_theme_name(a->set.theme),
                kr_plot_alphabet_name(a->set.alphabet), a->path, kr_calib_sha256(a->calib));
@@ -124,10 +127,12 @@ static void run_info(kr_app *a, const char *arg) {
 static void run_q(kr_app *a, const char *arg) { (void)arg, kr_app_quit(a, true); }
 static void run_q_now(kr_app *a, const char *arg) { (void)arg, kr_app_quit(a, false); }
 static void run_help(kr_app *a, const char *arg) { (void)arg, kr_app_show(a, KR_SCREEN_HELP); }
-static void run_messages(kr_app *a, const char *arg) { (void)arg, kr_app_show(a, KR_SCREEN_MESSAGES); }
+static void run_messages(kr_app *a, const char *arg) {
+    (void)arg, kr_app_show(a, KR_SCREEN_MESSAGES);
+}
 
-static const char *const screen_words[] = {"main",   "map",      "policy", "tasks", "reeval",
-                                           "points", "requests", NULL};
+static const char *const screen_words[] = {"main",   "map",    "policy",   "tasks",
+                                           "reeval", "points", "requests", NULL};
 
 static void run_screen(kr_app *a, const char *arg) {
     for (int s = 0; screen_words[s] != NULL; s++)
@@ -190,7 +195,8 @@ void kr_command_run(kr_app *a, const char *line) {
     size_t len = strcspn(line, " ");
     const command *c = len > 0 ? find(line, len) : NULL;
     if (c == NULL) {
-        kr_app_say(a, true, "no command ':%.*s'; :help lists them", (int)(len < 40 ? len : 40), line);
+        kr_app_say(a, true, "no command ':%.*s'; :help lists them", (int)(len < 40 ? len : 40),
+                   line);
         return;
     }
     char arg[256];
@@ -201,7 +207,7 @@ void kr_command_run(kr_app *a, const char *line) {
     c->run(a, arg);
 }
 
-/* --- completion ------------------------------------------------------------------------------------------- */
+/* --- completion ------------------------------------------------------------------------------- */
 
 static const char *candidate(const kr_app *a, const command *c, size_t i) {
     if (c == NULL)

@@ -11,7 +11,8 @@
 
 enum { MAX_CONFIG = 64 * 1024 };
 
-static bool under(char *out, size_t cap, const char *variable, const char *home_part, const char *rest) {
+static bool under(char *out, size_t cap, const char *variable, const char *home_part,
+                  const char *rest) {
     const char *base = getenv(variable), *home = getenv("HOME");
     int n = -1;
     if (base != NULL && base[0] == '/')
@@ -91,9 +92,10 @@ kr_status kr_config_write(const char *path, const kr_config *c, kr_error *err) {
     kr_buf b = {0};
     if (!make_directories(path))
         return kr_fail(err, KR_EIO, "cannot make the directory of %s: %s", path, strerror(errno));
-    kr_buf_printf(&b, "%stheme = %s\nplot = %s\nmouse = %s\nascii = %s\n", c->kept != NULL ? c->kept : "",
-                  kr_theme_name(c->set.theme), kr_plot_alphabet_name(c->set.alphabet),
-                  c->set.mouse ? "on" : "off", c->ascii ? "on" : "off");
+    kr_buf_printf(&b, "%stheme = %s\nplot = %s\nmouse = %s\nascii = %s\n",
+                  c->kept != NULL ? c->kept : "", kr_theme_name(c->set.theme),
+                  kr_plot_alphabet_name(c->set.alphabet), c->set.mouse ? "on" : "off",
+                  c->ascii ? "on" : "off");
     mode_t old = umask(077);
     kr_status st = b.failed ? kr_fail(err, KR_ENOMEM, "out of memory")
                             : kr_file_write(path, b.s, b.len, true, err);

@@ -27,7 +27,7 @@ void kr_level_label(const kr_app *a, size_t method, int candidate, char out[32])
     kr_buf_free(&b);
 }
 
-/* --- lists -------------------------------------------------------------------------------------- */
+/* --- lists ------------------------------------------------------------------------------------ */
 
 static bool contains(const char *text, const char *part) {
     return part[0] == '\0' || strstr(text, part) != NULL;
@@ -49,7 +49,8 @@ static void refresh_strips(kr_app *a) {
         a->f.strip_mark[f] = kr_field_strip_column(a, (kr_field)f, n);
         for (int i = 0; i < n; i++) {
             kr_point p;
-            kr_contract c = kr_field_with(now, (kr_field)f, kr_field_strip_value(a, (kr_field)f, i, n));
+            kr_contract c =
+                kr_field_with(now, (kr_field)f, kr_field_strip_value(a, (kr_field)f, i, n));
             a->f.strip[f][i].known = false;
             if (counts && f == KR_FIELD_TOLERANCE)
                 continue;
@@ -164,9 +165,10 @@ static void refresh_texts(kr_app *a) {
     kr_analysis_state_sentence(a->an, &a->f.state_sentence);
 }
 
-/* --- map ----------------------------------------------------------------------------------------- */
+/* --- map -------------------------------------------------------------------------------------- */
 
-static const short wide_tolerances[] = {0, 10, 20, 30, 40, 50, 60, 80, 100, 120, 150, 200, 250, 300, 400, 500};
+static const short wide_tolerances[] = {0,   10,  20,  30,  40,  50,  60,  80,
+                                        100, 120, 150, 200, 250, 300, 400, 500};
 static const short tolerances[] = {0, 20, 40, 60, 80, 100, 120, 150, 200, 250, 300};
 static const short risks[] = {200, 150, 120, 100, 80, 60, 50, 40, 30, 20, 15, 10, 5};
 
@@ -225,7 +227,8 @@ static void refresh_map(kr_app *a) {
             c.risk = f->map_risk[y];
             k->known = kr_analysis_at(a->an, a->method, c, &k->point, NULL) == KR_OK;
             k->share = k->known ? kr_share_kept(a->calib, a->method, k->point.certified) : NAN;
-            k->empirical_share = k->known ? kr_share_kept(a->calib, a->method, k->point.empirical) : NAN;
+            k->empirical_share =
+                k->known ? kr_share_kept(a->calib, a->method, k->point.empirical) : NAN;
         }
     f->map_valid = true;
     f->map_method = a->method;
@@ -233,7 +236,7 @@ static void refresh_map(kr_app *a) {
     map_mark(a);
 }
 
-/* --- tasks ------------------------------------------------------------------------------------- */
+/* --- tasks ------------------------------------------------------------------------------------ */
 
 /* Columns: 0 file order, 1 rate, 2 upper limit, 3 name, 4 worst drop. Largest first. */
 static double task_sort_key(const kr_task_row *t, int sort) {
@@ -267,7 +270,9 @@ static void order_tasks(kr_app *a) {
     free(k);
 }
 
-static bool put_off(const kr_app *a) { return !a->settling && kr_calib_rows(a->calib) > COSTLY_REQUESTS; }
+static bool put_off(const kr_app *a) {
+    return !a->settling && kr_calib_rows(a->calib) > COSTLY_REQUESTS;
+}
 
 static bool rates_ready(const kr_app *a) {
     for (size_t i = 0; i < a->f.n_levels; i++)
@@ -296,7 +301,8 @@ static void refresh_task_levels(kr_app *a) {
     f->rates_tolerance = tolerance;
     f->task_rates = calloc(f->n_tasks * (f->n_levels + 1), sizeof *f->task_rates);
     for (size_t i = 0; i < f->n_levels && f->task_rates != NULL; i++)
-        if (kr_analysis_task_rates(a->an, method_of(a)->first + i, f->task_rates + i * f->n_tasks, NULL) != KR_OK)
+        if (kr_analysis_task_rates(a->an, method_of(a)->first + i, f->task_rates + i * f->n_tasks,
+                                   NULL) != KR_OK)
             for (size_t t = 0; t < f->n_tasks; t++)
                 f->task_rates[i * f->n_tasks + t] = NAN;
 }
@@ -322,7 +328,7 @@ static void refresh_tasks(kr_app *a) {
         order_tasks(a);
 }
 
-/* --- requests ---------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static int by_request(const void *pa, const void *pb) {
     const kr_request_ref *x = pa, *y = pb;
@@ -396,7 +402,8 @@ static void refresh_requests(kr_app *a) {
         a->request_task = a->tasks.n > 0 ? (int)a->tasks.order[a->tasks.at] : -1;
     size_t policy = kr_app_policy(a);
     bool same = f->requests_key.valid && f->requests_key.policy == policy &&
-                f->requests_key.task == a->request_task && f->requests_key.sort == a->requests.sort &&
+                f->requests_key.task == a->request_task &&
+                f->requests_key.sort == a->requests.sort &&
                 f->requests_key.events == a->events_only &&
                 f->requests_key.reverse == a->requests.reverse &&
                 (!a->events_only || f->requests_key.tolerance == tolerance) &&
@@ -434,7 +441,7 @@ static void refresh_requests(kr_app *a) {
     snprintf(f->requests_key.filter, KR_FILTER_MAX, "%s", a->requests.filter);
 }
 
-/* --- histogram of drops -------------------------------------------------------------------------- */
+/* --- histogram of drops ----------------------------------------------------------------------- */
 
 static void refresh_drops(kr_app *a) {
     static const double edge[] = {0, 0.25, 0.5, 0.75, 1, 1.5, 2, 4}; /* of the tolerance */
@@ -449,15 +456,16 @@ static void refresh_drops(kr_app *a) {
     int64_t above = kr_calib_n(a->calib, split);
     for (int i = 0; i < KR_DROP_BINS; i++) {
         f->bin_from[i + 1] = i + 1 < KR_DROP_BINS ? (int64_t)llround(edge[i] * unit) : INT64_MAX;
-        int64_t next = i + 1 < KR_DROP_BINS ? kr_calib_events(a->calib, policy, split, f->bin_from[i + 1])
-                                            : kr_calib_missing(a->calib, policy, split);
+        int64_t next = i + 1 < KR_DROP_BINS
+                           ? kr_calib_events(a->calib, policy, split, f->bin_from[i + 1])
+                           : kr_calib_missing(a->calib, policy, split);
         f->bins[i] = above - next;
         above = next;
     }
     f->bin_from[0] = INT64_MIN;
 }
 
-/* --- all ---------------------------------------------------------------------------------------- */
+/* --- all -------------------------------------------------------------------------------------- */
 
 static void refresh_layout(kr_app *a) {
     kr_layout_need need = {

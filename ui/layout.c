@@ -66,13 +66,13 @@ static kr_rect next(kr_rect *in, int h) {
     return p;
 }
 
-/* --- small windows: no frames ------------------------------------------------------------------ */
+/* --- small windows: no frames ----------------------------------------------------------------- */
 
 static void small(kr_layout *l, kr_screen s, kr_rect body, const kr_layout_need *n) {
     static const kr_pane list[KR_SCREEN_COUNT] = {
-        [KR_SCREEN_MAIN] = KR_PANE_METHODS, [KR_SCREEN_MAP] = KR_PANE_MAP,
-        [KR_SCREEN_POLICY] = KR_PANE_LEVELS, [KR_SCREEN_TASKS] = KR_PANE_TASKS,
-        [KR_SCREEN_REEVAL] = KR_PANE_TEXT, [KR_SCREEN_POINTS] = KR_PANE_POINTS,
+        [KR_SCREEN_MAIN] = KR_PANE_METHODS,     [KR_SCREEN_MAP] = KR_PANE_MAP,
+        [KR_SCREEN_POLICY] = KR_PANE_LEVELS,    [KR_SCREEN_TASKS] = KR_PANE_TASKS,
+        [KR_SCREEN_REEVAL] = KR_PANE_TEXT,      [KR_SCREEN_POINTS] = KR_PANE_POINTS,
         [KR_SCREEN_REQUESTS] = KR_PANE_REQUESTS};
     l->pane[KR_PANE_LINE] = top(&body, 1);
     if (s == KR_SCREEN_MAIN || s == KR_SCREEN_POLICY || s == KR_SCREEN_TASKS ||
@@ -84,7 +84,7 @@ static void small(kr_layout *l, kr_screen s, kr_rect body, const kr_layout_need 
     l->pane[list[s]] = (kr_rect){body.x + 1, body.y, body.w - 2, body.h};
 }
 
-/* --- Main --------------------------------------------------------------------------------------- */
+/* --- Main ------------------------------------------------------------------------------------- */
 
 static void main_one(kr_layout *l, kr_rect body, const kr_layout_need *n) {
     kr_rect in = open_box(l, body);
@@ -143,7 +143,7 @@ static void main_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
         main_wide(l, body, n);
 }
 
-/* --- the other screens ---------------------------------------------------------------------------- */
+/* --- the other screens ------------------------------------------------------------------------ */
 
 static void map_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
     l->pane[KR_PANE_LINE] = top(&body, 1);
@@ -197,7 +197,8 @@ static void tasks_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
     if (l->step == KR_STEP_WIDE) {
         l->pane[KR_PANE_TASKS] = top(&body, max(9, min(n->tasks + 6, body.h - 12)));
         l->pane[KR_PANE_REQUESTS] = right(&body, body.w * 55 / 100);
-        l->pane[KR_PANE_LEVELS] = top(&body, body.h >= n->tasks + 3 + 12 ? n->tasks + 3 : body.h); /* task x level */
+        l->pane[KR_PANE_LEVELS] =
+            top(&body, body.h >= n->tasks + 3 + 12 ? n->tasks + 3 : body.h); /* task x level */
         l->pane[KR_PANE_DROPS] = body;
         return;
     }
@@ -208,7 +209,9 @@ static void tasks_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
 static void requests_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
     l->pane[KR_PANE_LINE] = top(&body, 1);
     (void)n;
-    l->pane[KR_PANE_REQUESTS] = l->step == KR_STEP_ONE ? body : left(&body, body.w - (body.w >= 130 ? body.w * 36 / 100 : 0));
+    l->pane[KR_PANE_REQUESTS] = l->step == KR_STEP_ONE
+                                    ? body
+                                    : left(&body, body.w - (body.w >= 130 ? body.w * 36 / 100 : 0));
     if (l->step > KR_STEP_ONE && body.w >= 40)
         l->pane[KR_PANE_DROPS] = body;
 }

@@ -12,7 +12,8 @@ typedef enum {
     KR_PANE_TITLE, KR_PANE_TABS, KR_PANE_MESSAGE, KR_PANE_KEYS, /* one row each, no frame */
     KR_PANE_LINE,      /* the contract in one row */
     KR_PANE_CONTRACT,  /* the contract with strips */
-    KR_PANE_VERDICT, KR_PANE_STATEMENT, KR_PANE_METHODS, KR_PANE_LEVELS, KR_PANE_PLOT, KR_PANE_TASKS,
+    KR_PANE_VERDICT, KR_PANE_STATEMENT, KR_PANE_METHODS, KR_PANE_LEVELS, KR_PANE_PLOT,
+    KR_PANE_TASKS,
     KR_PANE_MAP, KR_PANE_CELL, KR_PANE_DROPS, KR_PANE_REQUESTS, KR_PANE_POINTS, KR_PANE_TEXT,
     KR_PANE_SMALL, /* the one line of a window that is too small */
     KR_PANE_COUNT

@@ -149,7 +149,7 @@ struct kr_app {
     bool settling; /* work that goes through all requests is done now, not put off */
 };
 
-/* --- values.c: contract values as fields ---------------------------------------------------------- */
+/* --- values.c: contract values as fields ------------------------------------------------------ */
 kr_dec kr_field_get(const kr_app *a, kr_field f);
 const char *kr_field_name(kr_field f);
 /* "0.100", "5.0 %". */
@@ -165,7 +165,7 @@ int kr_field_strip_column(const kr_app *a, kr_field f, int n);
 /* Reads "0.08", "5%", "8" for percent fields above 1; refuses with the range in the message. */
 kr_status kr_field_parse(const kr_app *a, kr_field f, const char *text, kr_dec *out, kr_error *err);
 
-/* --- facts.c ---------------------------------------------------------------------------------------- */
+/* --- facts.c ---------------------------------------------------------------------------------- */
 void kr_facts_refresh(kr_app *a);
 void kr_facts_free(kr_facts *f);
 /* Forgets everything that was derived from the calibration set. */
@@ -174,7 +174,7 @@ size_t kr_app_policy(const kr_app *a); /* index of the selected method's selecte
 /* "65 %", "FULL", "thr 0.0005". */
 void kr_level_label(const kr_app *a, size_t method, int candidate, char out[32]);
 
-/* --- update.c --------------------------------------------------------------------------------------- */
+/* --- update.c --------------------------------------------------------------------------------- */
 void kr_app_act(kr_app *a, kr_action act);
 bool kr_app_set_contract(kr_app *a, kr_contract c); /* one undo step; false when refused */
 void kr_app_select_method(kr_app *a, size_t method);
@@ -183,7 +183,7 @@ void kr_app_quit(kr_app *a, bool ask);
 void kr_app_undo(kr_app *a, bool redo);
 void kr_app_reset(kr_app *a);
 
-/* --- command.c -------------------------------------------------------------------------------------- */
+/* --- command.c -------------------------------------------------------------------------------- */
 void kr_command_run(kr_app *a, const char *line);
 /* Completes the word before the cursor as far as it is certain; lists the rest as a message. */
 void kr_command_complete(kr_app *a);
@@ -191,7 +191,7 @@ size_t kr_command_count(void);
 /* ":tol VALUE" and what it does, for the help screen. */
 void kr_command_text(size_t i, char name[48], const char **help);
 
-/* --- points.c --------------------------------------------------------------------------------------- */
+/* --- points.c --------------------------------------------------------------------------------- */
 void kr_points_add(kr_app *a, const char *note);
 void kr_points_delete(kr_app *a);
 void kr_points_go(kr_app *a);
@@ -204,7 +204,7 @@ typedef enum { KR_OUT_POINT, KR_OUT_POINTS_JSON, KR_OUT_POINTS_CSV, KR_OUT_MAP, 
 void kr_out_ask(kr_app *a, kr_out what);
 void kr_out_write(kr_app *a, kr_out what, const char *path, bool replace);
 
-/* --- view.c and the screens ---------------------------------------------------------------------------- */
+/* --- view.c and the screens ------------------------------------------------------------------- */
 typedef struct {
     kr_app *a;
     kr_canvas *c;
@@ -238,6 +238,7 @@ void kr_headline(const kr_app *a, char *out, size_t cap, kr_role *role);
 void kr_cell_words(const kr_app *a, char *out, size_t cap); /* the map's cell in one line */
 /* "file contract: at most 20 of 600 events; 4 of 9 methods certified". */
 void kr_contract_summary(const kr_app *a, char *out, size_t cap);
+int kr_tab_at(int w, int x); /* screen whose tab is at column x of a window w wide, -1 none */
 const char *kr_file_name(const char *path); /* after the last slash */
 void kr_p_text(double p, char out[16]);     /* "0.0113", "<1e-4" */
 

@@ -76,7 +76,8 @@ static void dot(plane *g, int x, int y, int kind) {
         *d = (unsigned char)kind;
 }
 
-/* The straight line between neighbours; `skip` > 1 leaves dots out so that curves differ in form. */
+/* The straight line between neighbours; `skip` > 1 leaves dots out so that curves differ in form.
+ * */
 static void curve(plane *g, const double *v, int kind, int skip) {
     for (size_t i = 0; i < g->p->n; i++) {
         if (!isfinite(v[i]))
@@ -100,8 +101,8 @@ static void curve(plane *g, const double *v, int kind, int skip) {
 }
 
 static uint32_t cell_char(const plane *g, int cx, int cy, int kind) {
-    static const unsigned char braille[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20},
-                                                {0x40, 0x80}};
+    static const unsigned char braille[4][2] = {
+        {0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
     static const uint32_t quadrant[16] = {' ',    0x2598, 0x259d, 0x2580, 0x2596, 0x258c,
                                           0x259e, 0x259b, 0x2597, 0x259a, 0x2590, 0x259c,
                                           0x2584, 0x2599, 0x259f, 0x2588};
@@ -195,8 +196,8 @@ static void draw_mark(kr_canvas *c, const plane *g, double x, char letter, uint3
 static void draw_focus(kr_canvas *c, const plane *g) {
     for (size_t i = 0; i < g->p->n; i++)
         if (g->p->x[i] == g->p->focus && isfinite(g->p->rate[i]) && g->p->rate[i] <= g->top)
-            kr_canvas_put(c, g->area, dot_x(g, g->p->x[i]) / g->dx,
-                          dot_y(g, g->p->rate[i]) / g->dy, KR_ROLE_TITLE, 0x25cf);
+            kr_canvas_put(c, g->area, dot_x(g, g->p->x[i]) / g->dx, dot_y(g, g->p->rate[i]) / g->dy,
+                          KR_ROLE_TITLE, 0x25cf);
 }
 
 size_t kr_plot_draw(kr_canvas *c, kr_rect r, const kr_plot *p, kr_plot_alphabet alphabet) {
@@ -223,6 +224,8 @@ size_t kr_plot_draw(kr_canvas *c, kr_rect r, const kr_plot *p, kr_plot_alphabet 
         kr_canvas_put(c, g.area, x, ty, KR_ROLE_TARGET, 0x254c);
     draw_mark(c, &g, p->emp, 'E', 0x250a, KR_ROLE_EMP);
     draw_mark(c, &g, p->cert, 'C', 0x2502, KR_ROLE_CERT);
+    if (p->cert == p->emp)
+        kr_canvas_put(c, g.area, dot_x(&g, p->emp) / g.dx + 1, 0, KR_ROLE_EMP, 'E');
     if (p->upper != NULL)
         curve(&g, p->upper, DOT_UPPER, alphabet == KR_PLOT_ASCII ? 2 : 3);
     curve(&g, p->rate, DOT_RATE, 1);

@@ -10,7 +10,7 @@
 #include "export/certificate.h"
 #include "ui/model.h"
 
-/* --- the list ----------------------------------------------------------------------------------------------- */
+/* --- the list --------------------------------------------------------------------------------- */
 
 /* Renders the point's exports and statement under its own contract. The present analysis is left
  * alone. False, after a message, when that cannot be done. */
@@ -46,8 +46,12 @@ static bool render(kr_app *a, kr_saved_point *p) {
 
 static kr_saved_point present(const kr_app *a, const char *note) {
     const kr_line *l = kr_analysis_line(a->an, a->method);
-    kr_saved_point p = {.method = a->method, .candidate = l->certified, .contract = kr_analysis_contract(a->an),
-                        .state = kr_analysis_state(a->an), .events = -1, .n = kr_analysis_n(a->an)};
+    kr_saved_point p = {.method = a->method,
+                        .candidate = l->certified,
+                        .contract = kr_analysis_contract(a->an),
+                        .state = kr_analysis_line_state(a->an, a->method),
+                        .events = -1,
+                        .n = kr_analysis_n(a->an)};
     if (l->certified >= 0) {
         kr_candidate_row k = kr_analysis_candidate(a->an, a->method, (size_t)l->certified);
         p.events = k.events;
@@ -134,7 +138,7 @@ size_t kr_points_unsaved(const kr_app *a) {
     return n;
 }
 
-/* --- files --------------------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static void points_text(const kr_app *a, bool csv, kr_buf *out) {
     if (csv)
@@ -164,16 +168,21 @@ static void share_field(kr_buf *out, double share) {
 static void map_text(const kr_app *a, kr_buf *out) {
     char tol[KR_DEC_TEXT], risk[KR_DEC_TEXT], conf[KR_DEC_TEXT];
     kr_dec_text(a->f.map_confidence, conf);
-    kr_buf_puts(out, "method,tolerance,risk,confidence,decision,retention,empirical_retention,max_events,events,sha256,state\n");
+    kr_buf_puts(
+        out,
+        "method,tolerance,risk,confidence,decision,retention,empirical_retention,max_events,"
+                     "events,sha256,state\n");
     for (int y = 0; y < a->f.map_rows; y++)
         for (int x = 0; x < a->f.map_cols; x++) {
             const kr_map_cell *k = &a->f.map[y][x];
             if (!k->known)
                 continue;
-            bool home = x == a->f.map_at_x && y == a->f.map_at_y && kr_analysis_state(a->an) == KR_STATE_LOCKED;
+            bool home = x == a->f.map_at_x && y == a->f.map_at_y &&
+                        kr_analysis_line_state(a->an, a->method) == KR_STATE_LOCKED;
             kr_csv_field(out, kr_calib_method(a->calib, a->method)->name);
-            kr_buf_printf(out, ",%s,%s,%s,%s", kr_dec_text(a->f.map_tolerance[x], tol), kr_dec_text(a->f.map_risk[y], risk),
-                          conf, k->point.certified < 0 ? "fallback" : "certified");
+            kr_buf_printf(out, ",%s,%s,%s,%s", kr_dec_text(a->f.map_tolerance[x], tol),
+                          kr_dec_text(a->f.map_risk[y], risk), conf,
+                          k->point.certified < 0 ? "fallback" : "certified");
             share_field(out, k->share);
             share_field(out, k->empirical_share);
             kr_buf_printf(out, ",%lld,", (long long)k->point.max_events);
@@ -217,7 +226,8 @@ static kr_status write_out(kr_app *a, kr_out what, const char *path, bool replac
 }
 
 static const char *what_words(kr_out what) {
-    static const char *const words[] = {"operating point", "points", "points", "map", "screen", "operating point"};
+    static const char *const words[] = {"operating point", "points",         "points", "map",
+                                        "screen",          "operating point"};
     return words[what];
 }
 
@@ -243,9 +253,11 @@ void kr_out_write(kr_app *a, kr_out what, const char *path, bool replace) {
         kr_app_say(a, true, "%s", err.msg);
         return;
     }
-    for (size_t i = 0; (what == KR_OUT_POINTS_JSON || what == KR_OUT_POINTS_CSV) && i < a->n_saved; i++)
+    for (size_t i = 0; (what == KR_OUT_POINTS_JSON || what == KR_OUT_POINTS_CSV) && i < a->n_saved;
+         i++)
         a->saved[i].exported = true;
-    kr_app_say(a, false, "%s %s %s", what_words(what), what == KR_OUT_APPEND ? "added to" : "written to", path);
+    kr_app_say(a, false, "%s %s %s", what_words(what),
+               what == KR_OUT_APPEND ? "added to" : "written to", path);
 }
 
 /* A name that does not exist yet: stem.ext, stem-2.ext, ... A table to append to keeps its name. */
@@ -265,13 +277,16 @@ void kr_out_ask(kr_app *a, kr_out what) {
     case KR_OUT_POINT: snprintf(stem, sizeof stem, "kvrisk-%.60s-%s", method, level); break;
     case KR_OUT_MAP: snprintf(stem, sizeof stem, "kvrisk-map-%.60s", method); break;
     case KR_OUT_SCREEN: snprintf(stem, sizeof stem, "kvrisk-%s", kr_screen_name(a->screen)); break;
-    case KR_OUT_POINTS_JSON: case KR_OUT_POINTS_CSV: case KR_OUT_APPEND: snprintf(stem, sizeof stem, "kvrisk-points"); break;
+    case KR_OUT_POINTS_JSON:
+    case KR_OUT_POINTS_CSV:
+    case KR_OUT_APPEND: snprintf(stem, sizeof stem, "kvrisk-points"); break;
     }
     for (char *p = stem; *p != '\0'; p++)
         if (*p == '/' || *p == '?')
             *p = '_';
     free_name(name, sizeof name, stem, ext[what], what == KR_OUT_APPEND);
-    snprintf(label, sizeof label, "%s the %s to ", what == KR_OUT_APPEND ? "add" : "write", what_words(what));
+    snprintf(label, sizeof label, "%s the %s to ", what == KR_OUT_APPEND ? "add" : "write",
+             what_words(what));
     a->pending = KR_ACT_COUNT + (int)what;
     kr_prompt_open(&a->prompt, KR_PROMPT_EXPORT, label, name);
 }

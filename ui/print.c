@@ -5,7 +5,8 @@
 
 bool kr_print_size(const char *s, int *w, int *h) {
     int x, y, used = 0;
-    if (sscanf(s, "%4dx%4d%n", &x, &y, &used) != 2 || s[used] != '\0' || x < 1 || y < 1 || x > 1000 || y > 1000)
+    if (sscanf(s, "%4dx%4d%n", &x, &y, &used) != 2 || s[used] != '\0' || x < 1 || y < 1 ||
+        x > 1000 || y > 1000)
         return false;
     *w = x;
     *h = y;
@@ -26,10 +27,13 @@ kr_status kr_print_screen(const char *path, const kr_print_options *o, char **ou
     kr_app *a = NULL;
     int cx, cy;
     if (!find_screen(o->screen, &screen))
-        return kr_fail(err, KR_EINVAL, "no screen '%s'; there are main, map, policy, tasks, requests, reeval, points, help",
-                       o->screen);
-    kr_app_settings set = {.look = o->ascii ? KR_LOOK_ASCII : KR_LOOK_UTF8, .alphabet = o->alphabet};
-    kr_status st = kr_app_open(path, set, &a, err);
+        return kr_fail(
+            err, KR_EINVAL,
+            "no screen '%s'; there are main, map, policy, tasks, requests, reeval, points, help",
+            o->screen);
+    kr_app_settings set = {.look = o->ascii ? KR_LOOK_ASCII : KR_LOOK_UTF8,
+                           .alphabet = o->alphabet};
+    kr_status st = kr_app_open_with(path, o->analysis, set, &a, err);
     if (st != KR_OK)
         return st;
     kr_app_resize(a, o->w, o->h);

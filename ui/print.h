@@ -9,6 +9,7 @@ typedef struct {
     int w, h;
     bool ascii, roles;         /* roles: letters of the roles instead of the text */
     kr_plot_alphabet alphabet;
+    kr_analysis_options analysis;
 } kr_print_options;
 
 /* *out is the text, owned by the caller. KR_EINVAL for an unknown screen or size. */

@@ -79,8 +79,10 @@ kr_prompt_result kr_prompt_key(kr_prompt *p, int key) {
     case KR_KEY_DOWN: return KR_PROMPT_NEWER;
     case KR_KEY_LEFT: p->at = before(p); break;
     case KR_KEY_RIGHT: p->at = after(p); break;
-    case KR_KEY_HOME: case KR_CTRL('a'): p->at = 0; break;
-    case KR_KEY_END: case KR_CTRL('e'): p->at = p->len; break;
+    case KR_KEY_HOME:
+    case KR_CTRL('a'): p->at = 0; break;
+    case KR_KEY_END:
+    case KR_CTRL('e'): p->at = p->len; break;
     case KR_KEY_BACKSPACE: cut(p, before(p), p->at); break;
     case KR_KEY_DELETE: cut(p, p->at, after(p)); break;
     case KR_CTRL('u'): cut(p, 0, p->at); break;

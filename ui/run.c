@@ -34,6 +34,8 @@ static const char usage_text[] =
     "  --keys KEYS      keys to press before it is drawn\n"
     "  --roles          letters of the roles instead of the text\n"
     "  --plot ALPHABET  block, braille, ascii\n"
+    "  --split SPLIT    judge on the cal or test requests (default cal)\n"
+    "  --assume-independent  treat requests of one cluster as independent\n"
     "  --ascii          plain ASCII instead of UTF-8\n"
     "  --theme NAME     default, light, dark, high-contrast, mono\n"
     "  --color WHEN     auto, always, never (auto honours NO_COLOR)\n";
@@ -43,37 +45,69 @@ static int complain(const char *sentence, const char *what) {
     return EXIT_USAGE;
 }
 
-/* --- options --------------------------------------------------------------------------------------------- */
+/* --- options ---------------------------------------------------------------------------------- */
 
-enum { O_PRINT = 1, O_SIZE, O_KEYS, O_ROLES, O_PLOT, O_ASCII, O_THEME, O_COLOR, O_HELP };
+enum {
+    O_PRINT = 1,
+    O_SIZE,
+    O_KEYS,
+    O_ROLES,
+    O_PLOT,
+    O_ASCII,
+    O_THEME,
+    O_COLOR,
+    O_SPLIT,
+    O_ASSUME,
+    O_HELP
+};
 
 static int take_option(options *o, int opt, const char *arg) {
     switch (opt) {
     case O_PRINT: o->print.screen = arg; return 0;
     case O_SIZE:
-        return kr_print_size(arg, &o->print.w, &o->print.h) ? 0 : complain("--size wants WxH, each 1 to 1000, not ", arg);
+        return kr_print_size(arg, &o->print.w, &o->print.h)
+                   ? 0
+                   : complain("--size wants WxH, each 1 to 1000, not ", arg);
     case O_KEYS: o->print.keys = arg; return 0;
     case O_ROLES: o->print.roles = true; return 0;
     case O_PLOT:
         o->plot = true;
-        return kr_plot_alphabet_find(arg, &o->print.alphabet) ? 0 : complain("--plot wants block, braille or ascii, not ", arg);
+        return kr_plot_alphabet_find(arg, &o->print.alphabet)
+                   ? 0
+                   : complain("--plot wants block, braille or ascii, not ", arg);
     case O_ASCII: o->ascii = true; return 0;
     case O_THEME: o->theme = arg; return 0;
     case O_COLOR:
-        o->color = strcmp(arg, "always") == 0 ? KR_COLOR_ALWAYS : strcmp(arg, "never") == 0 ? KR_COLOR_NEVER : KR_COLOR_AUTO;
-        return strcmp(arg, "auto") == 0 || o->color != KR_COLOR_AUTO ? 0 : complain("--color wants auto, always or never, not ", arg);
+        o->color = strcmp(arg, "always") == 0  ? KR_COLOR_ALWAYS
+                   : strcmp(arg, "never") == 0 ? KR_COLOR_NEVER
+                                               : KR_COLOR_AUTO;
+        return strcmp(arg, "auto") == 0 || o->color != KR_COLOR_AUTO
+                   ? 0
+                   : complain("--color wants auto, always or never, not ", arg);
+    case O_SPLIT:
+        o->print.analysis.split = strcmp(arg, "test") == 0 ? KR_SPLIT_TEST : KR_SPLIT_CAL;
+        return strcmp(arg, "test") == 0 || strcmp(arg, "cal") == 0
+                   ? 0
+                   : complain("--split wants cal or test, not ", arg);
+    case O_ASSUME: o->print.analysis.assume_independent = true; return 0;
     case O_HELP: o->help = true; return 0;
     default: return EXIT_USAGE; /* getopt has said why */
     }
 }
 
 static int parse(int argc, char **argv, options *o) {
-    static const struct option known[] = {
-        {"print", required_argument, NULL, O_PRINT}, {"size", required_argument, NULL, O_SIZE},
-        {"keys", required_argument, NULL, O_KEYS},   {"roles", no_argument, NULL, O_ROLES},
-        {"plot", required_argument, NULL, O_PLOT},   {"ascii", no_argument, NULL, O_ASCII},
-        {"theme", required_argument, NULL, O_THEME}, {"color", required_argument, NULL, O_COLOR},
-        {"help", no_argument, NULL, O_HELP},         {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"print", required_argument, NULL, O_PRINT},
+                                          {"size", required_argument, NULL, O_SIZE},
+                                          {"keys", required_argument, NULL, O_KEYS},
+                                          {"roles", no_argument, NULL, O_ROLES},
+                                          {"plot", required_argument, NULL, O_PLOT},
+                                          {"ascii", no_argument, NULL, O_ASCII},
+                                          {"theme", required_argument, NULL, O_THEME},
+                                          {"color", required_argument, NULL, O_COLOR},
+                                          {"split", required_argument, NULL, O_SPLIT},
+                                          {"assume-independent", no_argument, NULL, O_ASSUME},
+                                          {"help", no_argument, NULL, O_HELP},
+                                          {NULL, 0, NULL, 0}};
     int opt;
     optind = 1;
     while ((opt = getopt_long(argc, argv, "", known, NULL)) != -1) {
@@ -87,10 +121,11 @@ static int parse(int argc, char **argv, options *o) {
     return 0;
 }
 
-/* --- the bundled sample ------------------------------------------------------------------------------------ */
+/* --- the bundled sample ----------------------------------------------------------------------- */
 
 static bool readable(char *out, size_t cap, const char *dir, const char *part) {
-    return (size_t)snprintf(out, cap, "%s%s/mini-ruler.jsonl", dir, part) < cap && access(out, R_OK) == 0;
+    return (size_t)snprintf(out, cap, "%s%s/mini-ruler.jsonl", dir, part) < cap &&
+           access(out, R_OK) == 0;
 }
 
 /* $KVRISK_DATA, then beside the executable (source tree, then installed), then the prefix. */
@@ -110,7 +145,7 @@ static bool sample_path(char *out, size_t cap) {
     return readable(out, cap, KR_PREFIX, "/share/kvrisk");
 }
 
-/* --- without a terminal ---------------------------------------------------------------------------------- */
+/* --- without a terminal ----------------------------------------------------------------------- */
 
 static bool utf8_locale(void) {
     const char *set = nl_langinfo(CODESET);
@@ -120,7 +155,8 @@ static bool utf8_locale(void) {
 static int print_screen(const char *path, options *o) {
     kr_error err;
     char *text = NULL;
-    /* Text for a file or a pipe is UTF-8 unless asked otherwise; on a terminal, what it can show. */
+    /* Text for a file or a pipe is UTF-8 unless asked otherwise; on a terminal, what it can show.
+     * */
     o->print.ascii = o->ascii || (isatty(STDOUT_FILENO) && !utf8_locale());
     if (kr_print_screen(path, &o->print, &text, &err) != KR_OK) {
         fprintf(stderr, "kvrisk: %s\n", err.msg);
@@ -131,7 +167,7 @@ static int print_screen(const char *path, options *o) {
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* --- in the terminal --------------------------------------------------------------------------------------- */
+/* --- in the terminal -------------------------------------------------------------------------- */
 
 typedef struct {
     kr_app *app;
@@ -143,7 +179,8 @@ typedef struct {
 } session;
 
 static bool same_settings(const kr_app_settings *x, const kr_app_settings *y) {
-    return x->theme == y->theme && x->alphabet == y->alphabet && x->mouse == y->mouse && x->look == y->look;
+    return x->theme == y->theme && x->alphabet == y->alphabet && x->mouse == y->mouse &&
+           x->look == y->look;
 }
 
 /* Settings are written when they change, never at the end, so that no exit loses them. */
@@ -187,9 +224,7 @@ static bool handle(session *s, const kr_event *e) {
     case KR_EVENT_RESUME: return s->whole = true;
     case KR_EVENT_INTERRUPT: kr_app_interrupt(s->app); return true;
     case KR_EVENT_NONE: return kr_app_tick(s->app);
-    case KR_EVENT_END:
-        s->signal = e->signal != 0 ? e->signal : SIGHUP;
-        return false;
+    case KR_EVENT_END: s->signal = e->signal != 0 ? e->signal : SIGHUP; return false;
     case KR_EVENT_JOB: return false;
     }
     return false;
@@ -212,7 +247,9 @@ static void loop(session *s) {
         }
         changed = handle(s, &e);
         /* Keys that wait already are taken before the next frame, so a held key never lags. */
-        for (int i = 0; i < MAX_KEYS_A_FRAME && e.kind == KR_EVENT_KEY && s->signal == 0 && !kr_app_done(s->app); i++) {
+        for (int i = 0; i < MAX_KEYS_A_FRAME && e.kind == KR_EVENT_KEY && s->signal == 0 &&
+                        !kr_app_done(s->app);
+             i++) {
             e = kr_term_wait(-1, 0);
             if (e.kind == KR_EVENT_NONE)
                 break;
@@ -236,15 +273,18 @@ static void open_settings(session *s, const options *o, bool *ascii) {
 static void describe(session *s) {
     char text[160];
     const char *type = getenv("TERM");
-    snprintf(text, sizeof text, "TERM %.40s, %d colours", type != NULL ? type : "?", kr_term_colors());
+    snprintf(text, sizeof text, "TERM %.40s, %d colours", type != NULL ? type : "?",
+             kr_term_colors());
     kr_app_describe_terminal(s->app, text);
     if (s->config.unknown[0] != '\0')
-        kr_app_say(s->app, false, "%.200s: setting '%s' is not known; it is kept", s->config_path, s->config.unknown);
+        kr_app_say(s->app, false, "%.200s: setting '%s' is not known; it is kept", s->config_path,
+                   s->config.unknown);
 }
 
 static int no_terminal(const kr_error *err, const char *path) {
-    fprintf(stderr, "kvrisk: %s; without a terminal: kvrisk certify %s, or kvrisk --print main %s\n", err->msg, path,
-            path);
+    fprintf(stderr,
+            "kvrisk: %s; without a terminal: kvrisk certify %s, or kvrisk --print main %s\n",
+            err->msg, path, path);
     return EXIT_USAGE;
 }
 
@@ -263,11 +303,12 @@ static int interactive(const char *path, const options *o) {
     if (kr_term_check(&err) != KR_OK)
         return no_terminal(&err, path);
     open_settings(&s, o, &ascii);
-    if (kr_app_open(path, s.config.set, &s.app, &err) != KR_OK) {
+    if (kr_app_open_with(path, o->print.analysis, s.config.set, &s.app, &err) != KR_OK) {
         fprintf(stderr, "kvrisk: %s\n", err.msg);
         return end(&s, EXIT_FAILURE);
     }
-    if (kr_term_open(o->color, ascii, kr_state_log_path(log, sizeof log) ? log : NULL, &err) != KR_OK)
+    if (kr_term_open(o->color, ascii, kr_state_log_path(log, sizeof log) ? log : NULL, &err) !=
+        KR_OK)
         return end(&s, no_terminal(&err, path));
     kr_app_set_look(s.app, kr_term_look());
     s.config.set.look = kr_term_look();

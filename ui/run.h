@@ -2,7 +2,8 @@
 #ifndef KR_UI_RUN_H
 #define KR_UI_RUN_H
 
-/* `kvrisk [OPTIONS] [FILE]`: the screens in the terminal; with `--print SCREEN [--size WxH] [--ascii]
+/* `kvrisk [OPTIONS] [FILE]`: the screens in the terminal; with `--print SCREEN [--size WxH]
+ * [--ascii]
  * [--keys KEYS]` one screen as text on standard output. argv[0] is skipped. The file may be NULL in
  * argv: then the bundled sample is opened. Returns the exit status. */
 int kr_ui_run(int argc, char **argv);

@@ -6,7 +6,7 @@
 
 #include "ui/model.h"
 
-/* --- contract ------------------------------------------------------------------------------------------- */
+/* --- contract --------------------------------------------------------------------------------- */
 
 enum { VALUE_X = 12, STRIP_X = 29 };
 
@@ -39,16 +39,19 @@ void kr_draw_contract(kr_view *v, kr_rect r) {
     const char *method = kr_calib_method(a->calib, a->method)->name;
     char note[160];
     bool ascii = kr_canvas_look(v->c) == KR_LOOK_ASCII;
-    snprintf(note, sizeof note, ascii ? "strip: tens of %% kept by %s, F full KV" : "strip: share kept by %s", method);
+    snprintf(note, sizeof note,
+             ascii ? "strip: tens of %% kept by %s, F full KV" : "strip: share kept by %s", method);
     kr_rect in = kr_view_pane(v, r, "contract", f->strip_n > 0 ? note : NULL);
     for (int i = 0; i < KR_FIELDS; i++) {
         bool known = f->strip_n > 0 && f->strip[i][0].known;
-        kr_canvas_str(v->c, in, 0, i, i == a->field ? KR_ROLE_TITLE : KR_ROLE_DIM, kr_field_name((kr_field)i));
+        kr_canvas_str(v->c, in, 0, i, i == a->field ? KR_ROLE_TITLE : KR_ROLE_DIM,
+                      kr_field_name((kr_field)i));
         draw_value(v, in, VALUE_X - 1, i, (kr_field)i);
         if (f->strip_n == 0)
             continue;
         if (!known) {
-            kr_canvas_str(v->c, in, STRIP_X, i, KR_ROLE_DIM, "fixed: published at this tolerance only");
+            kr_canvas_str(v->c, in, STRIP_X, i, KR_ROLE_DIM,
+                          "fixed: published at this tolerance only");
             continue;
         }
         strip_ends(v, in, i, (kr_field)i, f->strip_n);
@@ -68,7 +71,8 @@ void kr_draw_line(kr_view *v, kr_rect r) {
         char text[40];
         bool focused = i == a->field;
         kr_field_text(a, (kr_field)i, text);
-        x += kr_canvas_text(v->c, r, x, 0, focused ? KR_ROLE_TITLE : KR_ROLE_DIM, "%s ", kr_field_name((kr_field)i));
+        x += kr_canvas_text(v->c, r, x, 0, focused ? KR_ROLE_TITLE : KR_ROLE_DIM, "%s ",
+                            kr_field_name((kr_field)i));
         kr_canvas_str(v->c, r, x, 0, KR_ROLE_KEY, focused ? "▸" : " ");
         if (focused && a->on_field && a->screen != KR_SCREEN_MAP)
             kr_view_cursor(v, r, x + 1, 0);
@@ -78,13 +82,14 @@ void kr_draw_line(kr_view *v, kr_rect r) {
     }
     char most[64];
     long long k = kr_analysis_max_events(a->an), n = kr_analysis_n(a->an);
-    snprintf(most, sizeof most, k < 0 ? "n=%lld is too small" : "at most %lld of %lld", k < 0 ? n : k, n);
+    snprintf(most, sizeof most, k < 0 ? "n=%lld is too small" : "at most %lld of %lld",
+             k < 0 ? n : k, n);
     int w = kr_text_width(most);
     if (x + w < r.w)
         kr_canvas_str(v->c, r, r.w - 1 - w, 0, KR_ROLE_DIM, most);
 }
 
-/* --- verdict -------------------------------------------------------------------------------------------------- */
+/* --- verdict ---------------------------------------------------------------------------------- */
 
 static const kr_line *line_of(const kr_app *a) { return kr_analysis_line(a->an, a->method); }
 
@@ -105,7 +110,8 @@ void kr_headline(const kr_app *a, char *out, size_t cap, kr_role *role) {
     for (char *p = name; *p != '\0'; p++)
         *p = (char)toupper((unsigned char)*p);
     kr_level_label(a, a->method, l->certified, level);
-    const char *what_if = kr_analysis_line_state(a->an, a->method) == KR_STATE_WHAT_IF ? "  WHAT-IF" : "";
+    const char *what_if =
+        kr_analysis_line_state(a->an, a->method) == KR_STATE_WHAT_IF ? "  WHAT-IF" : "";
     if (l->certified >= 0)
         snprintf(out, cap, "%s  ✔ CERTIFIED at %s%s", name, level, what_if);
     else
@@ -140,7 +146,8 @@ static void stop_words(const kr_app *a, char *out, size_t cap) {
     else if (most < 0)
         snprintf(out, cap, "stops at %s: no count passes at this n", level);
     else
-        snprintf(out, cap, "stops at %s: %lld events > %lld", level, (long long)l->stopped_events, most);
+        snprintf(out, cap, "stops at %s: %lld events > %lld", level, (long long)l->stopped_events,
+                 most);
 }
 
 static void keep_words(const kr_app *a, char *out, size_t cap, int room) {
@@ -155,7 +162,8 @@ static void keep_words(const kr_app *a, char *out, size_t cap, int room) {
     int used = snprintf(out, cap, "keeps %.4g %% of KV, %.1f× smaller", 100 * share, 1 / share);
     char more[80] = "";
     if (kr_calib_realised(a->calib, policy, &mean, &lo, &hi))
-        snprintf(more, sizeof more, "; realised %.1f %%, %.1f to %.1f", 100 * mean, 100 * lo, 100 * hi);
+        snprintf(more, sizeof more, "; realised %.1f %%, %.1f to %.1f", 100 * mean, 100 * lo,
+                 100 * hi);
     else if (p->has_mean)
         snprintf(more, sizeof more, "; mean %.1f %%", 100 * kr_dec_double(p->mean_retained));
     if (kr_text_width(out) + kr_text_width(more) <= room)
@@ -181,7 +189,8 @@ void kr_draw_verdict(kr_view *v, kr_rect r) {
             kr_canvas_str(v->c, r, w + 4, 0, KR_ROLE_EMP, text);
         return;
     }
-    kr_rect in = kr_view_pane(v, r, "verdict", kr_state_name(kr_analysis_line_state(v->a->an, v->a->method)));
+    kr_rect in = kr_view_pane(v, r, "verdict",
+                              kr_state_name(kr_analysis_line_state(v->a->an, v->a->method)));
     draw_headline(v, in, 0, 0);
     keep_words(v->a, text, sizeof text, in.w);
     kr_canvas_field(v->c, in, 0, 1, in.w, KR_LEFT, KR_ROLE_VALUE, text);
@@ -189,18 +198,25 @@ void kr_draw_verdict(kr_view *v, kr_rect r) {
     kr_canvas_field(v->c, in, 0, 2, in.w, KR_LEFT, KR_ROLE_EMP, text);
 }
 
+/* "= 0.0113", "< 1e-4". */
+static void p_words(double p, char out[24]) {
+    char s[16];
+    kr_p_text(p, s);
+    snprintf(out, 24, "%s %s", s[0] == '<' ? "<" : "=", s[0] == '<' ? s + 1 : s);
+}
+
 static void draw_p_line(kr_view *v, kr_rect in, int y) {
     const kr_line *l = line_of(v->a);
     const kr_candidate_row *k = &v->a->f.method_rows[v->a->method];
-    char p[16], text[200], stop[100];
+    char p[24], text[200], stop[100];
     if (y >= in.h || (l->certified < 0 && l->stopped < 0))
         return;
-    kr_p_text(k->p_value, p);
+    p_words(k->p_value, p);
     stop_words(v->a, stop, sizeof stop);
-    snprintf(text, sizeof text, "k = %lld   p = %s   upper %.2f %% (pointwise)   %s", (long long)k->events, p,
-             100 * k->upper_bound, stop);
+    snprintf(text, sizeof text, "k = %lld   p %s   upper %.2f %% (pointwise)   %s",
+             (long long)k->events, p, 100 * k->upper_bound, stop);
     if (kr_text_width(text) > in.w)
-        snprintf(text, sizeof text, "p = %s   upper %.1f %% (pointwise)", p, 100 * k->upper_bound);
+        snprintf(text, sizeof text, "p %s   upper %.1f %% (pointwise)", p, 100 * k->upper_bound);
     kr_canvas_field(v->c, in, 0, y, in.w, KR_LEFT, KR_ROLE_DIM, text);
 }
 
@@ -216,7 +232,8 @@ void kr_draw_statement(kr_view *v, kr_rect r) {
         const kr_saved_point *p = &a->saved[a->points.at];
         kr_rect in = kr_view_pane(v, r, "the point", kr_state_name(p->state));
         int used = kr_canvas_wrap(v->c, in, KR_ROLE_TEXT, p->statement);
-        kr_canvas_text(v->c, in, 0, used, KR_ROLE_DIM, "note: %s", p->note[0] != '\0' ? p->note : "none; e writes one");
+        kr_canvas_text(v->c, in, 0, used, KR_ROLE_DIM, "note: %s",
+                       p->note[0] != '\0' ? p->note : "none; e writes one");
         return;
     }
     kr_headline(a, head, sizeof head, &role);
@@ -234,7 +251,7 @@ void kr_draw_statement(kr_view *v, kr_rect r) {
     draw_p_line(v, in, used);
 }
 
-/* --- methods ---------------------------------------------------------------------------------------------- */
+/* --- methods ---------------------------------------------------------------------------------- */
 
 static void level_short(const kr_app *a, size_t m, int candidate, char out[32]) {
     kr_level_label(a, m, candidate, out);
@@ -319,7 +336,8 @@ static method_columns fit_methods(const kr_app *a, int w) {
 /* Text at the left or right end of a column, the rest of it left as it is. */
 static int head(kr_view *v, kr_rect in, int x, int w, kr_align align, const char *s) {
     if (w > 0)
-        kr_canvas_text(v->c, in, align == KR_RIGHT ? x + w - 1 - kr_text_width(s) : x - 1, 0, KR_ROLE_DIM, " %s ", s);
+        kr_canvas_text(v->c, in, align == KR_RIGHT ? x + w - 1 - kr_text_width(s) : x - 1, 0,
+                       KR_ROLE_DIM, " %s ", s);
     return x + w;
 }
 
@@ -328,14 +346,16 @@ static void methods_header(kr_view *v, kr_rect in, const method_columns *c) {
     const struct {
         int w;
         const char *s;
-    } right[] = {{c->cert, "cert"}, {c->emp, "emp"}, {c->k, "k"}, {c->rate, "rate"}, {c->upper, "upper"}, {c->p, "p"}};
+    } right[] = {{c->cert, "cert"}, {c->emp, "emp"},     {c->k, "k"},
+                 {c->rate, "rate"}, {c->upper, "upper"}, {c->p, "p"}};
     for (size_t i = 0; i < sizeof right / sizeof *right; i++)
         x = head(v, in, x, right[i].w, KR_RIGHT, right[i].s);
     x = head(v, in, x + 2, c->stop - 2, KR_LEFT, "stopped at");
     head(v, in, x + 1, c->bar, KR_LEFT, "share kept");
 }
 
-static int number(kr_view *v, kr_rect in, int x, int y, int w, kr_role role, const char *fmt, double value) {
+static int number(kr_view *v, kr_rect in, int x, int y, int w, kr_role role, const char *fmt,
+                  double value) {
     char s[32];
     if (w > 0) {
         snprintf(s, sizeof s, "%.*f%s", fmt[0] - '0', value, fmt + 1);
@@ -353,7 +373,8 @@ static void method_row(kr_view *v, kr_rect in, int y, size_t m, const method_col
     char s[48], p[16];
     int x = 2;
     kr_canvas_field(v->c, in, 0, y, 2, KR_LEFT, KR_ROLE_KEY, m == a->method ? "▸" : "");
-    kr_canvas_field(v->c, in, x, y, c->name - 1, KR_LEFT, m == a->method ? KR_ROLE_TITLE : KR_ROLE_TEXT,
+    kr_canvas_field(v->c, in, x, y, c->name - 1, KR_LEFT,
+                    m == a->method ? KR_ROLE_TITLE : KR_ROLE_TEXT,
                     kr_calib_method(a->calib, m)->name);
     x += c->name;
     level_short(a, m, l->certified, s);
@@ -371,7 +392,8 @@ static void method_row(kr_view *v, kr_rect in, int y, size_t m, const method_col
     stopped_text(a, m, s);
     kr_canvas_field(v->c, in, x + 2, y, c->stop - 2, KR_LEFT, KR_ROLE_DIM, s);
     if (c->bar > 2)
-        kr_bar(v->c, in, x + c->stop + 1, y, c->bar - 2, kr_share_kept(a->calib, m, l->certified), role);
+        kr_bar(v->c, in, x + c->stop + 1, y, c->bar - 2, kr_share_kept(a->calib, m, l->certified),
+               role);
 }
 
 /* On the lower edge of the frame, so that it is never scrolled away. */
@@ -387,8 +409,9 @@ static void choice_note(kr_view *v, kr_rect r) {
     else if (m->contract_method != NULL)
         snprintf(s, sizeof s, " declared for %.40s; others explore ", m->contract_method);
     else
-        snprintf(s, sizeof s, "%s", frame.w >= 64 ? " each line alone; choosing among methods is not covered "
-                                                  : " each line alone; choice not covered ");
+        snprintf(s, sizeof s, "%s",
+                 frame.w >= 64 ? " each line alone; choosing among methods is not covered "
+                               : " each line alone; choice not covered ");
     if (kr_text_width(s) + 6 <= frame.w)
         kr_canvas_str(v->c, frame, 2, frame.h - 1, KR_ROLE_DIM, s);
 }
@@ -397,8 +420,10 @@ void kr_draw_methods(kr_view *v, kr_rect r) {
     kr_app *a = v->a;
     static const char *const sorts[] = {"certified", "file", "name", "empirical", "rate"};
     char title[200], note[80];
-    snprintf(title, sizeof title, "methods%s%s", a->methods.filter[0] != '\0' ? " with " : "", a->methods.filter);
-    snprintf(note, sizeof note, "%% of KV kept, by %s%s", sorts[a->methods.sort], a->methods.reverse ? ", reversed" : "");
+    snprintf(title, sizeof title, "methods%s%s", a->methods.filter[0] != '\0' ? " with " : "",
+             a->methods.filter);
+    snprintf(note, sizeof note, "%% of KV kept, by %s%s", sorts[a->methods.sort],
+             a->methods.reverse ? ", reversed" : "");
     /* In a shared frame the heads stand on its line, which leaves a row more for methods. */
     bool shared = a->lay.box.w > 0;
     kr_rect in = kr_view_pane(v, r, shared ? NULL : title, shared ? NULL : note);

@@ -88,7 +88,8 @@ static void map_header(kr_view *v, const grid *g) {
     kr_canvas_str(v->c, g->in, 0, 0, KR_ROLE_DIM, g->label >= 9 ? "risk\\drop" : "");
     for (int x = 0; x < a->f.map_cols; x++)
         kr_canvas_field(v->c, g->in, g->label + x * g->cell, 0, g->cell - 1, KR_RIGHT,
-                        x == a->f.map_at_x ? KR_ROLE_TITLE : KR_ROLE_DIM, kr_dec_fixed(a->f.map_tolerance[x], 2, buf));
+                        x == a->f.map_at_x ? KR_ROLE_TITLE : KR_ROLE_DIM,
+                        kr_dec_fixed(a->f.map_tolerance[x], 2, buf));
     for (int y = 0; y < a->f.map_rows; y++) {
         snprintf(s, sizeof s, "%s%%", kr_dec_percent(a->f.map_risk[y], 1, buf));
         kr_canvas_field(v->c, g->in, 0, 1 + y * g->high + (g->high - 1) / 2, 5, KR_RIGHT,
@@ -97,8 +98,10 @@ static void map_header(kr_view *v, const grid *g) {
 }
 
 static void map_legend(kr_view *v, const grid *g, int y) {
-    static const char *const share[] = {">90", ">80", ">70", ">60", ">50", ">40", ">30", ">20", ">10", "<=10"};
-    static const char *const gap[] = {"0", "<5", "<10", "<15", "<20", "<25", "<30", "<35", "<40", "more"};
+    static const char *const share[] = {">90", ">80", ">70", ">60", ">50",
+                                        ">40", ">30", ">20", ">10", "<=10"};
+    static const char *const gap[] = {"0",   "<5",  "<10", "<15", "<20",
+                                      "<25", "<30", "<35", "<40", "more"};
     const kr_app *a = v->a;
     if (y >= g->in.h || g->in.w < 70)
         return;
@@ -115,16 +118,20 @@ static void map_legend(kr_view *v, const grid *g, int y) {
 
 void kr_draw_map(kr_view *v, kr_rect r) {
     kr_app *a = v->a;
-    static const char *const modes[] = {"certified % of KV kept", "empirical % of KV kept, no guarantee",
-                                        "points of KV that the empirical rule drops without guarantee"};
+    static const char *const modes[] = {
+        "certified % of KV kept", "empirical % of KV kept, no guarantee",
+        "points of KV that the empirical rule drops without guarantee"};
     char title[200], note[96], conf[40];
     if (!a->f.map_valid)
         return;
     kr_field_text(a, KR_FIELD_CONFIDENCE, conf);
-    snprintf(title, sizeof title, "map: %s, %s", modes[a->map_mode], kr_calib_method(a->calib, a->method)->name);
+    snprintf(title, sizeof title, "map: %s, %s", modes[a->map_mode],
+             kr_calib_method(a->calib, a->method)->name);
     snprintf(note, sizeof note, "tolerance × risk, confidence %s", conf);
     kr_rect in = kr_view_pane(v, r, title, note);
-    grid g = {.in = in, .label = 6, .marks = kr_canvas_look(v->c) == KR_LOOK_ASCII || a->set.theme == KR_THEME_MONO};
+    grid g = {.in = in,
+              .label = 6,
+              .marks = kr_canvas_look(v->c) == KR_LOOK_ASCII || a->set.theme == KR_THEME_MONO};
     g.cell = (in.w - g.label) / a->f.map_cols;
     g.cell = g.cell > 9 ? 9 : g.cell < 4 ? 4 : g.cell;
     g.high = (in.h - 2) / a->f.map_rows;
@@ -149,13 +156,16 @@ void kr_cell_words(const kr_app *a, char *out, size_t cap) {
     kr_level_label(a, a->method, k->point.certified, cert);
     kr_level_label(a, a->method, k->point.empirical, emp);
     if (k->point.certified < 0)
-        snprintf(out, cap, "cell %s, %s: full KV (fallback); empirical %s, no guarantee", tol, risk, emp);
+        snprintf(out, cap, "cell %s, %s: full KV (fallback); empirical %s, no guarantee", tol, risk,
+                 emp);
     else
-        snprintf(out, cap, "cell %s, %s: %s, %lld of at most %lld events; empirical %s, no guarantee", tol, risk, cert,
-                 (long long)k->point.certified_events, (long long)k->point.max_events, emp);
+        snprintf(out, cap,
+                 "cell %s, %s: %s, %lld of at most %lld events; empirical %s, no guarantee", tol,
+                 risk, cert, (long long)k->point.certified_events, (long long)k->point.max_events,
+                 emp);
 }
 
-/* --- the cell --------------------------------------------------------------------------------------------- */
+/* --- the cell --------------------------------------------------------------------------------- */
 
 static int fact(kr_view *v, kr_rect in, int y, const char *label, kr_role role, const char *value) {
     kr_canvas_field(v->c, in, 0, y, 18, KR_LEFT, KR_ROLE_DIM, label);
@@ -179,10 +189,11 @@ void kr_draw_cell(kr_view *v, kr_rect r) {
     kr_level_label(a, a->method, k->point.certified, level);
     y = fact(v, in, y, "certified keeps", k->point.certified < 0 ? KR_ROLE_FALL : KR_ROLE_CERT,
              k->point.certified < 0 ? "full KV, fallback" : level);
-    snprintf(s, sizeof s, k->point.certified_events < 0 ? "-" : "%lld of %lld", (long long)k->point.certified_events,
-             (long long)kr_analysis_n(a->an));
+    snprintf(s, sizeof s, k->point.certified_events < 0 ? "-" : "%lld of %lld",
+             (long long)k->point.certified_events, (long long)kr_analysis_n(a->an));
     y = fact(v, in, y, "events", KR_ROLE_TEXT, s);
-    snprintf(s, sizeof s, k->point.max_events < 0 ? "none: n is too small" : "%lld", (long long)k->point.max_events);
+    snprintf(s, sizeof s, k->point.max_events < 0 ? "none: n is too small" : "%lld",
+             (long long)k->point.max_events);
     y = fact(v, in, y, "at most", KR_ROLE_TEXT, s);
     if (k->point.stopped >= 0) {
         kr_level_label(a, a->method, k->point.stopped, level);
@@ -201,10 +212,13 @@ void kr_draw_cell(kr_view *v, kr_rect r) {
     size_t n = kr_calib_methods(a->calib);
     char note[300];
     if (n > 1)
-        snprintf(note, sizeof note, "Enter takes the cell as contract (WHAT-IF). Choosing a cell, or the best of %zu "
-                 "methods, after looking is outside the guarantee.", n);
+        snprintf(note, sizeof note,
+                 "Enter takes the cell as contract (WHAT-IF). Choosing a cell, or the best of %zu "
+                 "methods, after looking is outside the guarantee.",
+                 n);
     else
-        snprintf(note, sizeof note, "Enter takes the cell as contract (WHAT-IF). Choosing a cell after looking is "
+        snprintf(note, sizeof note,
+                 "Enter takes the cell as contract (WHAT-IF). Choosing a cell after looking is "
                  "outside the guarantee.");
     kr_canvas_wrap(v->c, rest, KR_ROLE_DIM, note);
 }

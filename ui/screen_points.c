@@ -28,13 +28,15 @@ static point_columns fit_points(int w) {
     return c;
 }
 
-static void point_row(kr_view *v, kr_rect in, int y, const kr_saved_point *p, const point_columns *c, bool here) {
+static void point_row(kr_view *v, kr_rect in, int y, const kr_saved_point *p,
+                      const point_columns *c, bool here) {
     char s[128], tol[40], risk[40], conf[40];
     int x = 2;
     kr_canvas_field(v->c, in, 0, y, 2, KR_LEFT, KR_ROLE_KEY, here ? "▸" : "");
     kr_canvas_field(v->c, in, x, y, c->method - 1, KR_LEFT, KR_ROLE_TEXT, p->method_name);
     x += c->method;
-    kr_canvas_field(v->c, in, x, y, c->level - 1, KR_LEFT, p->candidate < 0 ? KR_ROLE_FALL : KR_ROLE_CERT, p->level);
+    kr_canvas_field(v->c, in, x, y, c->level - 1, KR_LEFT,
+                    p->candidate < 0 ? KR_ROLE_FALL : KR_ROLE_CERT, p->level);
     x += c->level;
     kr_value_text(KR_FIELD_TOLERANCE, p->contract.tolerance, tol);
     kr_value_text(KR_FIELD_RISK, p->contract.risk, risk);
@@ -48,7 +50,9 @@ static void point_row(kr_view *v, kr_rect in, int y, const kr_saved_point *p, co
     kr_p_text(p->events < 0 ? NAN : p->p_value, s);
     kr_canvas_field(v->c, in, x, y, c->p, KR_RIGHT, KR_ROLE_TEXT, s);
     x += c->p + 1;
-    kr_canvas_field(v->c, in, x, y, c->state - 1, KR_LEFT, p->state == KR_STATE_LOCKED ? KR_ROLE_CERT : KR_ROLE_WARN, kr_state_name(p->state));
+    kr_canvas_field(v->c, in, x, y, c->state - 1, KR_LEFT,
+                    p->state == KR_STATE_LOCKED ? KR_ROLE_CERT : KR_ROLE_WARN,
+                    kr_state_name(p->state));
     x += c->state;
     kr_canvas_field(v->c, in, x, y, c->note - 2, KR_LEFT, KR_ROLE_DIM, p->note);
 }
@@ -71,9 +75,12 @@ static void points_header(kr_view *v, kr_rect in, const point_columns *c) {
 
 static const char empty_text[] =
     "No points yet.\n"
-    "On any screen, a puts the selected method's operating point aside with its contract and a note. "
-    "Here, Enter goes back to a point, e changes its note, d deletes it, x writes all of them as JSON "
-    "and X as CSV. Points taken after looking at several contracts are marked WHAT-IF: they explore and "
+    "On any screen, a puts the selected method's operating point aside with its contract and a "
+    "note. "
+    "Here, Enter goes back to a point, e changes its note, d deletes it, x writes all of them as "
+    "JSON "
+    "and X as CSV. Points taken after looking at several contracts are marked WHAT-IF: they "
+    "explore and "
     "carry no guarantee.";
 
 void kr_draw_points(kr_view *v, kr_rect r) {

@@ -6,7 +6,7 @@
 
 #include "ui/model.h"
 
-/* --- levels --------------------------------------------------------------------------------------------- */
+/* --- levels ----------------------------------------------------------------------------------- */
 
 typedef struct {
     int keep, k, rate, upper, p, word, smaller, test_k, test_rate, missing, bar;
@@ -28,7 +28,8 @@ static bool any_missing(const kr_facts *f) {
 
 static level_columns fit_levels(const kr_facts *f, int w, bool adaptive) {
     bool tight = w < 50;
-    level_columns c = {.keep = adaptive ? 12 : 5, .k = 6, .rate = tight ? 7 : 8, .word = tight ? 10 : 12};
+    level_columns c = {
+        .keep = adaptive ? 12 : 5, .k = 6, .rate = tight ? 7 : 8, .word = tight ? 10 : 12};
     for (size_t i = 0; i < f->n_levels; i++)
         c.k = f->levels[i].events >= 10000 ? 8 : c.k;
     c.k -= tight ? 1 : 0;
@@ -36,9 +37,12 @@ static level_columns fit_levels(const kr_facts *f, int w, bool adaptive) {
     struct {
         int *column, need;
         bool wanted;
-    } more[] = {{&c.upper, tight ? 7 : 8, true}, {&c.p, tight ? 7 : 9, true},
-                {&c.missing, 8, any_missing(f)}, {&c.test_k, 8, any_test(f)},
-                {&c.test_rate, 8, any_test(f)},  {&c.smaller, 7, true},
+    } more[] = {{&c.upper, tight ? 7 : 8, true},
+                {&c.p, tight ? 7 : 9, true},
+                {&c.missing, 8, any_missing(f)},
+                {&c.test_k, 8, any_test(f)},
+                {&c.test_rate, 8, any_test(f)},
+                {&c.smaller, 7, true},
                 {&c.bar, 12, true}};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         if (more[i].wanted && room >= more[i].need) {
@@ -60,23 +64,27 @@ static void levels_header(kr_view *v, kr_rect in, const level_columns *c) {
     const struct {
         int w;
         const char *s;
-    } heads[] = {{c->keep, "keep"}, {c->smaller, "KV"}, {c->k, "k"}, {c->rate, "rate"}, {c->upper, "upper"},
-                 {c->p, "p"}, {c->missing, "missing"}, {c->test_k, "test k"}, {c->test_rate, "test"}};
+    } heads[] = {{c->keep, "keep"},       {c->smaller, "KV"},    {c->k, "k"},
+                 {c->rate, "rate"},       {c->upper, "upper"},   {c->p, "p"},
+                 {c->missing, "missing"}, {c->test_k, "test k"}, {c->test_rate, "test"}};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
         x = put_right(v, in, x, 0, heads[i].w, KR_ROLE_DIM, heads[i].s);
-    kr_canvas_field(v->c, in, x + (c->word < 12 ? 1 : 2), 0, c->word - 2, KR_LEFT, KR_ROLE_DIM, "walk");
+    kr_canvas_field(v->c, in, x + (c->word < 12 ? 1 : 2), 0, c->word - 2, KR_LEFT, KR_ROLE_DIM,
+                    "walk");
     if (c->bar > 0)
         kr_canvas_field(v->c, in, x + c->word, 0, c->bar, KR_LEFT, KR_ROLE_DIM, "rate ╎ risk");
 }
 
 /* Rate as a bar, with the target's place marked on the same scale. */
-static void level_bar(kr_view *v, kr_rect in, int x, int y, int w, const kr_candidate_row *k, double risk) {
+static void level_bar(kr_view *v, kr_rect in, int x, int y, int w, const kr_candidate_row *k,
+                      double risk) {
     double top = 3 * risk < 1 ? 3 * risk : 1;
     kr_bar(v->c, in, x, y, w, k->rate / top, k->rate > risk ? KR_ROLE_FALL : KR_ROLE_CURVE);
     kr_canvas_put(v->c, in, x + (int)lround(risk / top * (w - 1)), y, KR_ROLE_TARGET, 0x254e);
 }
 
-static void level_numbers(kr_view *v, kr_rect in, int y, int i, const level_columns *c, kr_role role) {
+static void level_numbers(kr_view *v, kr_rect in, int y, int i, const level_columns *c,
+                          kr_role role) {
     const kr_app *a = v->a;
     const kr_candidate_row *k = &a->f.levels[i];
     double share = a->f.level_share[i];
@@ -113,16 +121,25 @@ static void level_row(kr_view *v, kr_rect in, int y, int i, const level_columns 
     kr_canvas_field(v->c, in, 0, y, 2, KR_LEFT, KR_ROLE_KEY, i == a->level ? "▸" : "");
     put_right(v, in, 2, y, c->keep, untested ? KR_ROLE_DIM : KR_ROLE_VALUE, label);
     level_numbers(v, in, y, i, c, untested ? KR_ROLE_DIM : KR_ROLE_TEXT);
-    int x = 2 + c->keep + c->smaller + c->k + c->rate + c->upper + c->p + c->missing + c->test_k + c->test_rate + (c->word < 12 ? 1 : 2);
-    snprintf(word, sizeof word, "%s", k->verdict == KR_VERDICT_PASS ? "pass" : k->verdict == KR_VERDICT_STOP ? "STOP" : "not run");
-    kr_canvas_str(v->c, in, x, y, k->verdict == KR_VERDICT_PASS ? KR_ROLE_CERT : untested ? KR_ROLE_DIM : KR_ROLE_FALL, word);
+    int x = 2 + c->keep + c->smaller + c->k + c->rate + c->upper + c->p + c->missing + c->test_k +
+            c->test_rate + (c->word < 12 ? 1 : 2);
+    snprintf(word, sizeof word, "%s",
+             k->verdict == KR_VERDICT_PASS   ? "pass"
+             : k->verdict == KR_VERDICT_STOP ? "STOP"
+                                             : "not run");
+    kr_canvas_str(v->c, in, x, y,
+                  k->verdict == KR_VERDICT_PASS ? KR_ROLE_CERT
+                  : untested                    ? KR_ROLE_DIM
+                                                : KR_ROLE_FALL,
+                  word);
     x += untested ? 8 : 5;
     if (i == l->certified)
         kr_canvas_put(v->c, in, x, y, KR_ROLE_CERT, 'C');
     if (i == l->empirical)
         kr_canvas_put(v->c, in, x + (untested ? 0 : 1), y, KR_ROLE_EMP, 'E');
     if (c->bar > 4 && k->events >= 0)
-        level_bar(v, in, in.w - c->bar, y, c->bar - 1, k, kr_dec_double(kr_analysis_contract(a->an).risk));
+        level_bar(v, in, in.w - c->bar, y, c->bar - 1, k,
+                  kr_dec_double(kr_analysis_contract(a->an).risk));
 }
 
 void kr_draw_levels(kr_view *v, kr_rect r) {
@@ -134,9 +151,13 @@ void kr_draw_levels(kr_view *v, kr_rect r) {
     char title[160];
     snprintf(title, sizeof title, "%s level by level", kr_calib_method(a->calib, a->method)->name);
     bool beside = a->lay.box.w > 0 && a->lay.pane[KR_PANE_PLOT].w > 0;
-    kr_rect in = kr_view_pane(v, r, title, beside ? NULL : "C certified  E empirical, no guarantee");
+    kr_rect in =
+        kr_view_pane(v, r, title, beside ? NULL : "C certified  E empirical, no guarantee");
     for (int y = 0; beside && y < r.h + 2; y++)
-        kr_canvas_put(v->c, a->lay.box, r.x + r.w + 1 - a->lay.box.x, y, KR_ROLE_FRAME, y == 0 ? 0x252c : y == r.h + 1 ? 0x2534 : 0x2502);
+        kr_canvas_put(v->c, a->lay.box, r.x + r.w + 1 - a->lay.box.x, y, KR_ROLE_FRAME,
+                      y == 0         ? 0x252c
+                      : y == r.h + 1 ? 0x2534
+                                     : 0x2502);
     const kr_policy *p = kr_calib_policy(a->calib, kr_calib_method(a->calib, a->method)->first);
     level_columns c = fit_levels(&a->f, in.w, p->has_threshold || !p->has_retention);
     levels_header(v, in, &c);
@@ -155,7 +176,7 @@ void kr_draw_levels(kr_view *v, kr_rect r) {
     kr_view_scroll(v, list, (int)a->f.n_levels, top);
 }
 
-/* --- plot ----------------------------------------------------------------------------------------------- */
+/* --- plot ------------------------------------------------------------------------------------- */
 
 /* Shares when they fall all the way, else the number of the candidate. */
 static bool shares_fall(const kr_facts *f) {
@@ -172,7 +193,9 @@ void kr_draw_plot(kr_view *v, kr_rect r) {
     char title[160], tolerance[40];
     bool by_share = shares_fall(f);
     kr_field_text(a, KR_FIELD_TOLERANCE, tolerance);
-    const char *legend = r.w >= 72 ? "━ rate  ┄ upper  ╌ risk" : r.w >= 60 ? "━ ┄ upper  ╌ risk" : NULL;
+    const char *legend = r.w >= 72   ? "━ rate  ┄ upper  ╌ risk"
+                         : r.w >= 60 ? "━ ┄ upper  ╌ risk"
+                                     : NULL;
     snprintf(title, sizeof title, r.w >= 60 ? "P(drop > %s) by %s, %s" : "P(drop > %s)", tolerance,
              by_share ? "share kept" : "level", kr_calib_method(a->calib, a->method)->name);
     kr_rect in;
@@ -191,22 +214,27 @@ void kr_draw_plot(kr_view *v, kr_rect r) {
         rate[i] = f->levels[i].events < 0 ? NAN : f->levels[i].rate;
         upper[i] = f->levels[i].upper_bound;
     }
-    kr_plot p = {.n = f->n_levels, .x = x, .rate = rate, .upper = upper,
+    kr_plot p = {.n = f->n_levels,
+                 .x = x,
+                 .rate = rate,
+                 .upper = upper,
                  .target = kr_dec_double(kr_analysis_contract(a->an).risk),
                  .cert = l->certified >= 0 ? x[l->certified] : NAN,
                  .emp = l->empirical >= 0 ? x[l->empirical] : NAN,
                  .focus = a->screen == KR_SCREEN_POLICY && a->level >= 0 ? x[a->level] : NAN,
-                 .x_scale = by_share ? 100 : 1, .x_unit = by_share ? "%" : NULL};
+                 .x_scale = by_share ? 100 : 1,
+                 .x_unit = by_share ? "%" : NULL};
     size_t gaps = kr_plot_draw(v->c, in, &p, a->set.alphabet);
     if (gaps > 0)
         kr_canvas_text(v->c, in, 8, 0, KR_ROLE_WARN, "%zu levels not measured", gaps);
     free(buf);
 }
 
-/* --- drops ------------------------------------------------------------------------------------------------- */
+/* --- drops ------------------------------------------------------------------------------------ */
 
 static void drop_label(const kr_app *a, int bin, char out[64]) {
-    double lo = (double)a->f.bin_from[bin] / (double)KR_NANO, hi = (double)a->f.bin_from[bin + 1] / (double)KR_NANO;
+    double lo = (double)a->f.bin_from[bin] / (double)KR_NANO,
+           hi = (double)a->f.bin_from[bin + 1] / (double)KR_NANO;
     if (bin == 0)
         snprintf(out, 64, "no drop");
     else if (bin == KR_DROP_BINS - 1)
@@ -220,7 +248,8 @@ void kr_draw_drops(kr_view *v, kr_rect r) {
     char title[160], level[32], tolerance[40], s[64];
     kr_level_label(a, a->method, a->level, level);
     kr_field_text(a, KR_FIELD_TOLERANCE, tolerance);
-    snprintf(title, sizeof title, "drops at %s, %s", level, kr_calib_method(a->calib, a->method)->name);
+    snprintf(title, sizeof title, "drops at %s, %s", level,
+             kr_calib_method(a->calib, a->method)->name);
     snprintf(s, sizeof s, "tolerance %s", tolerance);
     kr_rect in = kr_view_pane(v, r, title, s);
     if (kr_calib_meta_of(a->calib)->kind == KR_KIND_COUNTS) {
@@ -237,10 +266,12 @@ void kr_draw_drops(kr_view *v, kr_rect r) {
         kr_canvas_field(v->c, in, 0, i, 11, KR_LEFT, KR_ROLE_DIM, s);
         snprintf(s, sizeof s, "%lld", (long long)a->f.bins[i]);
         kr_canvas_field(v->c, in, 11, i, 8, KR_RIGHT, event ? KR_ROLE_FALL : KR_ROLE_TEXT, s);
-        kr_bar(v->c, in, 20, i, in.w - 28, (double)a->f.bins[i] / (double)most, event ? KR_ROLE_FALL : KR_ROLE_CURVE);
+        kr_bar(v->c, in, 20, i, in.w - 28, (double)a->f.bins[i] / (double)most,
+               event ? KR_ROLE_FALL : KR_ROLE_CURVE);
         if (event && a->f.bins[i] > 0)
             kr_canvas_str(v->c, in, in.w - 6, i, KR_ROLE_FALL, "event");
     }
     if (missing > 0 && in.h > KR_DROP_BINS)
-        kr_canvas_text(v->c, in, 0, KR_DROP_BINS, KR_ROLE_WARN, "missing %11lld   counted as events", (long long)missing);
+        kr_canvas_text(v->c, in, 0, KR_DROP_BINS, KR_ROLE_WARN,
+                       "missing %11lld   counted as events", (long long)missing);
 }

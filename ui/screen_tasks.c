@@ -70,16 +70,19 @@ static void tasks_header(kr_view *v, kr_rect in, const task_columns *c) {
 static int drop_field(kr_view *v, kr_rect in, int x, int y, int w, double drop, double tolerance) {
     char s[24];
     snprintf(s, sizeof s, isfinite(drop) ? "%.3f" : "missing", drop);
-    return put(v, in, x, y, w, isfinite(drop) && drop <= tolerance ? KR_ROLE_TEXT : KR_ROLE_FALL, s);
+    return put(v, in, x, y, w, isfinite(drop) && drop <= tolerance ? KR_ROLE_TEXT : KR_ROLE_FALL,
+               s);
 }
 
-static void task_row(kr_view *v, kr_rect in, int y, const kr_task_row *t, const task_columns *c, bool here) {
+static void task_row(kr_view *v, kr_rect in, int y, const kr_task_row *t, const task_columns *c,
+                     bool here) {
     const kr_app *a = v->a;
     double tolerance = kr_dec_double(kr_analysis_contract(a->an).tolerance);
     char s[48];
     int x = 2;
     kr_canvas_field(v->c, in, 0, y, 2, KR_LEFT, KR_ROLE_KEY, here ? "▸" : "");
-    kr_canvas_field(v->c, in, x, y, c->name, KR_LEFT, KR_ROLE_TEXT, kr_calib_task(a->calib, t->task));
+    kr_canvas_field(v->c, in, x, y, c->name, KR_LEFT, KR_ROLE_TEXT,
+                    kr_calib_task(a->calib, t->task));
     snprintf(s, sizeof s, "%lld/%lld", (long long)t->events, (long long)t->n);
     x = put(v, in, x + c->name, y, c->count, KR_ROLE_TEXT, s);
     snprintf(s, sizeof s, isfinite(t->rate) ? "%.1f%%" : "-", 100 * t->rate);
@@ -89,10 +92,11 @@ static void task_row(kr_view *v, kr_rect in, int y, const kr_task_row *t, const 
     x = c->median > 0 ? drop_field(v, in, x, y, c->median, t->median, tolerance) : x;
     x = c->p90 > 0 ? drop_field(v, in, x, y, c->p90, t->p90, tolerance) : x;
     x = c->worst > 0 ? drop_field(v, in, x, y, c->worst, t->worst, tolerance) : x;
-    kr_canvas_field(v->c, in, x + 2, y, c->flag - 2, KR_LEFT, flag_role(t->flag), kr_task_flag_name(t->flag));
+    kr_canvas_field(v->c, in, x + 2, y, c->flag - 2, KR_LEFT, flag_role(t->flag),
+                    kr_task_flag_name(t->flag));
     if (c->bar > 3)
-        kr_interval(v->c, in, x + c->flag + 1, y, c->bar - 1, t->lower, t->rate, t->upper, risk_of(a),
-                    interval_top(a), flag_role(t->flag));
+        kr_interval(v->c, in, x + c->flag + 1, y, c->bar - 1, t->lower, t->rate, t->upper,
+                    risk_of(a), interval_top(a), flag_role(t->flag));
 }
 
 static void pooled_row(kr_view *v, kr_rect in, int y, const task_columns *c) {
@@ -104,9 +108,13 @@ static void pooled_row(kr_view *v, kr_rect in, int y, const task_columns *c) {
     int x = put(v, in, 2 + c->name, y, c->count, KR_ROLE_VALUE, s);
     snprintf(s, sizeof s, "%.1f%%", 100 * k->rate);
     x = put(v, in, x, y, c->rate, KR_ROLE_VALUE, s);
-    snprintf(s, sizeof s, k->verdict == KR_VERDICT_PASS ? "pass" : k->verdict == KR_VERDICT_STOP ? "STOP" : "not run");
+    snprintf(s, sizeof s,
+             k->verdict == KR_VERDICT_PASS   ? "pass"
+             : k->verdict == KR_VERDICT_STOP ? "STOP"
+                                             : "not run");
     x += c->limits + c->median + c->p90 + c->worst;
-    kr_canvas_field(v->c, in, x + 2, y, c->flag - 2, KR_LEFT, k->verdict == KR_VERDICT_PASS ? KR_ROLE_CERT : KR_ROLE_FALL, s);
+    kr_canvas_field(v->c, in, x + 2, y, c->flag - 2, KR_LEFT,
+                    k->verdict == KR_VERDICT_PASS ? KR_ROLE_CERT : KR_ROLE_FALL, s);
 }
 
 static void tasks_note(kr_view *v, kr_rect in, int y) {
@@ -122,11 +130,17 @@ static void tasks_note(kr_view *v, kr_rect in, int y) {
     }
     char s[300];
     if (bad > 0)
-        snprintf(s, sizeof s, "%zu of %zu tasks violate the risk target (%s%s). More of them in the mixture breaks the contract.",
-                 bad, a->f.n_tasks, first, bad > 1 ? ", ..." : "");
+        snprintf(
+            s, sizeof s,
+            "%zu of %zu tasks violate the risk target (%s%s). More of them in the mixture breaks "
+            "the contract.",
+            bad, a->f.n_tasks, first, bad > 1 ? ", ..." : "");
     else
-        snprintf(s, sizeof s, "No task is shown to violate the target; %zu of %zu are not shown to meet it.", open, a->f.n_tasks);
-    kr_canvas_wrap(v->c, (kr_rect){in.x, in.y + y, in.w, in.h - y}, bad > 0 ? KR_ROLE_WARN : KR_ROLE_DIM, s);
+        snprintf(s, sizeof s,
+                 "No task is shown to violate the target; %zu of %zu are not shown to meet it.",
+                 open, a->f.n_tasks);
+    kr_canvas_wrap(v->c, (kr_rect){in.x, in.y + y, in.w, in.h - y},
+                   bad > 0 ? KR_ROLE_WARN : KR_ROLE_DIM, s);
 }
 
 void kr_draw_tasks(kr_view *v, kr_rect r) {
@@ -135,19 +149,27 @@ void kr_draw_tasks(kr_view *v, kr_rect r) {
     bool full = a->screen == KR_SCREEN_TASKS;
     kr_level_label(a, a->method, a->level, level);
     kr_field_text(a, KR_FIELD_CONFIDENCE, conf);
-    snprintf(title, sizeof title, "tasks at %s, %s", level, kr_calib_method(a->calib, a->method)->name);
+    snprintf(title, sizeof title, "tasks at %s, %s", level,
+             kr_calib_method(a->calib, a->method)->name);
     snprintf(note, sizeof note, "simultaneous %s intervals", conf);
     if (full && a->lay.step == KR_STEP_ONE) /* the first divider carries the verdict */
         kr_frame_divider(v->c, a->lay.box, 0, NULL, NULL);
     kr_rect in = kr_view_pane(v, r, title, note);
     if (!a->f.tasks_known) {
-        kr_canvas_wrap(v->c, in, KR_ROLE_DIM, a->f.tasks_wait ? "counting ..." : kr_calib_meta_of(a->calib)->kind == KR_KIND_COUNTS
-                           ? "Published counts have no single requests, so there is nothing to show task by task."
-                           : "no tasks");
+        kr_canvas_wrap(
+            v->c, in, KR_ROLE_DIM,
+            a->f.tasks_wait ? "counting ..."
+            : kr_calib_meta_of(a->calib)->kind == KR_KIND_COUNTS
+                ? "Published counts have no single requests, so there is nothing to show task by "
+                  "task."
+                : "no tasks");
         return;
     }
     task_columns c = fit_tasks(a, in.w);
-    int head = in.h > 6 || (int)a->tasks.n + 1 <= in.h ? 1 : 0, foot = full && in.h > (int)a->tasks.n + 2 ? 3 : full ? 1 : 0;
+    int head = in.h > 6 || (int)a->tasks.n + 1 <= in.h ? 1 : 0,
+        foot = full && in.h > (int)a->tasks.n + 2 ? 3
+               : full                             ? 1
+                                                  : 0;
     if (head > 0)
         tasks_header(v, in, &c);
     kr_rect list = {in.x, in.y + head, in.w, in.h - head - foot};
@@ -168,43 +190,54 @@ void kr_draw_tasks(kr_view *v, kr_rect r) {
         tasks_note(v, in, head + y + 1);
 }
 
-/* --- task x level ------------------------------------------------------------------------------------------ */
+/* --- task x level ----------------------------------------------------------------------------- */
 
 void kr_draw_task_levels(kr_view *v, kr_rect r) {
     kr_app *a = v->a;
     const kr_facts *f = &a->f;
     char title[160], s[48];
-    snprintf(title, sizeof title, "rate of events by task and level, %s", kr_calib_method(a->calib, a->method)->name);
+    snprintf(title, sizeof title, "rate of events by task and level, %s",
+             kr_calib_method(a->calib, a->method)->name);
     kr_rect in = kr_view_pane(v, r, title, "% of requests, * above the risk target");
     if (f->rates_wait) {
         kr_canvas_str(v->c, in, 0, 0, KR_ROLE_DIM, "counting ...");
         return;
     }
     if (f->task_rates == NULL) {
-        kr_canvas_wrap(v->c, in, KR_ROLE_DIM, "too many requests to count every level by task here; [ and ] move the level of the table above");
+        kr_canvas_wrap(
+            v->c, in, KR_ROLE_DIM,
+            "too many requests to count every level by task here; [ and ] move the level of the "
+            "table above");
         return;
     }
-    int name = 17, cell = 7, fit = (in.w - name) / cell, n = (int)f->n_levels < fit ? (int)f->n_levels : fit;
+    int name = 17, cell = 7, fit = (in.w - name) / cell,
+        n = (int)f->n_levels < fit ? (int)f->n_levels : fit;
     int from = a->level - n / 2;
     from = from < 0 ? 0 : from > (int)f->n_levels - n ? (int)f->n_levels - n : from;
     for (int i = 0; i < n; i++) {
         kr_level_label(a, a->method, from + i, s);
-        kr_canvas_field(v->c, in, name + i * cell, 0, cell, KR_RIGHT, from + i == a->level ? KR_ROLE_TITLE : KR_ROLE_DIM, s);
+        kr_canvas_field(v->c, in, name + i * cell, 0, cell, KR_RIGHT,
+                        from + i == a->level ? KR_ROLE_TITLE : KR_ROLE_DIM, s);
     }
     double risk = risk_of(a);
     for (int y = 0; y < (int)a->tasks.n && y + 1 < in.h; y++) {
         size_t t = a->tasks.order[y];
-        kr_canvas_field(v->c, in, 0, y + 1, name, KR_LEFT, KR_ROLE_TEXT, kr_calib_task(a->calib, t));
+        kr_canvas_field(v->c, in, 0, y + 1, name, KR_LEFT, KR_ROLE_TEXT,
+                        kr_calib_task(a->calib, t));
         for (int i = 0; i < n; i++) {
             double rate = f->task_rates[(size_t)(from + i) * f->n_tasks + t];
-            snprintf(s, sizeof s, isfinite(rate) ? "%.1f%c" : "-", 100 * rate, rate > risk ? '*' : ' ');
+            snprintf(s, sizeof s, isfinite(rate) ? "%.1f%c" : "-", 100 * rate,
+                     rate > risk ? '*' : ' ');
             kr_canvas_field(v->c, in, name + i * cell, y + 1, cell, KR_RIGHT,
-                            rate > risk ? KR_ROLE_FALL : from + i == a->level ? KR_ROLE_VALUE : KR_ROLE_TEXT, s);
+                            rate > risk            ? KR_ROLE_FALL
+                            : from + i == a->level ? KR_ROLE_VALUE
+                                                   : KR_ROLE_TEXT,
+                            s);
         }
     }
 }
 
-/* --- requests ------------------------------------------------------------------------------------------------ */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static void utility_text(int64_t u, char out[24]) {
     if (u == KR_MISSING || u == INT64_MAX)
@@ -229,7 +262,8 @@ static void request_row(kr_view *v, kr_rect in, int y, size_t row, int64_t toler
     kr_canvas_field(v->c, in, x, y, id - 1, KR_LEFT, KR_ROLE_TEXT, s);
     x += id;
     if (wide)
-        kr_canvas_field(v->c, in, x, y, task - 1, KR_LEFT, KR_ROLE_DIM, kr_calib_task(a->calib, q.task));
+        kr_canvas_field(v->c, in, x, y, task - 1, KR_LEFT, KR_ROLE_DIM,
+                        kr_calib_task(a->calib, q.task));
     x += task;
     utility_text(q.full, s);
     x = put(v, in, x, y, 8, KR_ROLE_TEXT, s);
@@ -265,12 +299,14 @@ void kr_draw_requests(kr_view *v, kr_rect r) {
     kr_level_label(a, a->method, a->level, level);
     kr_dec_nano(kr_analysis_contract(a->an).tolerance, &tolerance);
     snprintf(title, sizeof title, "%s of %s at %s, %s%s%s", a->events_only ? "events" : "requests",
-             a->request_task < 0 ? "all tasks" : kr_calib_task(a->calib, (size_t)a->request_task), level,
-             kr_calib_method(a->calib, a->method)->name, a->requests.filter[0] != '\0' ? " with " : "", a->requests.filter);
+             a->request_task < 0 ? "all tasks" : kr_calib_task(a->calib, (size_t)a->request_task),
+             level, kr_calib_method(a->calib, a->method)->name,
+             a->requests.filter[0] != '\0' ? " with " : "", a->requests.filter);
     if (a->f.requests_wait)
         note[0] = '\0';
     else
-        snprintf(note, sizeof note, "%zu of %zu, by %s", a->f.n_requests, a->f.requests_total, sorts[a->requests.sort]);
+        snprintf(note, sizeof note, "%zu of %zu, by %s", a->f.n_requests, a->f.requests_total,
+                 sorts[a->requests.sort]);
     kr_rect in = kr_view_pane(v, r, title, note);
     if (kr_calib_rows(a->calib) == 0) {
         kr_canvas_wrap(v->c, in, KR_ROLE_DIM, "published counts have no single requests");
@@ -284,7 +320,8 @@ void kr_draw_requests(kr_view *v, kr_rect r) {
     if (a->f.requests_wait)
         kr_canvas_str(v->c, list, 2, 0, KR_ROLE_DIM, "sorting ...");
     else if (a->f.n_requests == 0)
-        kr_canvas_str(v->c, list, 2, 0, KR_ROLE_DIM, a->events_only ? "no request exceeds the tolerance" : "no request matches");
+        kr_canvas_str(v->c, list, 2, 0, KR_ROLE_DIM,
+                      a->events_only ? "no request exceeds the tolerance" : "no request matches");
     for (int y = 0; y < list.h && a->requests.top + y < (int)a->f.n_requests; y++) {
         int i = a->requests.top + y;
         request_row(v, list, y, a->f.requests[i].row, tolerance);

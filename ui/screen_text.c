@@ -9,13 +9,17 @@
 static const char *const caveats[] = {
     "A certificate is about the population that the calibration requests were drawn from. It says "
     "nothing of other prompts, models, lengths or scorers.",
-    "The confidence holds over the draw of the calibration requests: of many calibrations done this "
+    "The confidence holds over the draw of the calibration requests: of many calibrations done "
+    "this "
     "way, at most the share 1 - confidence certifies a policy whose risk is above the target.",
-    "Only \"risk at most the target\" carries the confidence. Rates, upper bounds beside single levels, "
+    "Only \"risk at most the target\" carries the confidence. Rates, upper bounds beside single "
+    "levels, "
     "and curves describe; the bounds are pointwise.",
-    "Each method's line stands alone at this confidence. Choosing the best of several methods, or a "
+    "Each method's line stands alone at this confidence. Choosing the best of several methods, "
+    "or a "
     "contract after looking at the results, is not covered: that is what WHAT-IF says.",
-    "Empirical thresholding takes the last level whose observed rate is at most the target. It has no "
+    "Empirical thresholding takes the last level whose observed rate is at most the target. It "
+    "has no "
     "guarantee.",
     "The certificate is for the mixture of tasks, not for each task; the intervals on Tasks are a "
     "diagnosis beside it.",
@@ -31,7 +35,8 @@ typedef struct {
 } page;
 
 static bool matches(const page *p, const char *s, const char *t) {
-    return p->filter[0] == '\0' || strstr(s, p->filter) != NULL || (t != NULL && strstr(t, p->filter) != NULL);
+    return p->filter[0] == '\0' || strstr(s, p->filter) != NULL ||
+           (t != NULL && strstr(t, p->filter) != NULL);
 }
 
 static void put_line(page *p, kr_role ra, const char *a, int indent, kr_role rb, const char *b) {
@@ -92,8 +97,10 @@ static void help_page(page *p) {
     for (size_t i = 0; i < sizeof caveats / sizeof *caveats; i++)
         paragraph(p, KR_ROLE_TEXT, caveats[i]);
     heading(p, "Mouse");
-    paragraph(p, KR_ROLE_TEXT, "Off, so that the terminal can select text; :set mouse on turns clicks on tabs and the "
-                               "wheel on, and Shift with the mouse then selects.");
+    paragraph(
+        p, KR_ROLE_TEXT,
+        "Off, so that the terminal can select text; :set mouse on turns clicks on tabs and the "
+        "wheel on, and Shift with the mouse then selects.");
 }
 
 static void statement_page(page *p) {
@@ -124,7 +131,8 @@ static void messages_page(page *p) {
         struct tm tm;
         if (localtime_r(&a->messages[i].when, &tm) != NULL)
             strftime(when, sizeof when, "%H:%M:%S", &tm);
-        put_line(p, KR_ROLE_DIM, when, 10, a->messages[i].error ? KR_ROLE_ERROR : KR_ROLE_TEXT, a->messages[i].text);
+        put_line(p, KR_ROLE_DIM, when, 10, a->messages[i].error ? KR_ROLE_ERROR : KR_ROLE_TEXT,
+                 a->messages[i].text);
     }
 }
 
@@ -134,14 +142,22 @@ static void reeval_page(page *p) {
     kr_level_label(a, a->method, a->level, level);
     put_line(p, KR_ROLE_WARN, "Re-evaluation is not in this version.", 0, KR_ROLE_TEXT, NULL);
     put_line(p, KR_ROLE_TEXT, "", 0, KR_ROLE_TEXT, NULL);
-    paragraph(p, KR_ROLE_TEXT, "This screen will run a chosen policy on a sample of requests with the CPU kernels and show the "
-                               "answer with full KV beside the answer with the evicted cache, request by request.");
+    paragraph(
+        p, KR_ROLE_TEXT,
+        "This screen will run a chosen policy on a sample of requests with the CPU kernels and "
+        "show the "
+        "answer with full KV beside the answer with the evicted cache, request by request.");
     put_line(p, KR_ROLE_TEXT, "", 0, KR_ROLE_TEXT, NULL);
-    put_line(p, KR_ROLE_DIM, "missing", 12, KR_ROLE_TEXT, "the evaluation subcommand and the job that runs it");
-    put_line(p, KR_ROLE_DIM, "missing", 12, KR_ROLE_TEXT, "a model and sample requests that belong to this file");
+    put_line(p, KR_ROLE_DIM, "missing", 12, KR_ROLE_TEXT,
+             "the evaluation subcommand and the job that runs it");
+    put_line(p, KR_ROLE_DIM, "missing", 12, KR_ROLE_TEXT,
+             "a model and sample requests that belong to this file");
     put_line(p, KR_ROLE_TEXT, "", 0, KR_ROLE_TEXT, NULL);
-    snprintf(s, sizeof s, "Selected: %s at %s. What was measured for it, request by request, is on Tasks (4, then Enter).",
-             kr_calib_method(a->calib, a->method)->name, level);
+    snprintf(
+        s, sizeof s,
+        "Selected: %s at %s. What was measured for it, request by request, is on Tasks (4, then "
+        "Enter).",
+        kr_calib_method(a->calib, a->method)->name, level);
     paragraph(p, KR_ROLE_TEXT, s);
 }
 
@@ -149,11 +165,18 @@ void kr_draw_text(kr_view *v, kr_rect r) {
     kr_app *a = v->a;
     bool help = a->screen == KR_SCREEN_HELP, messages = a->screen == KR_SCREEN_MESSAGES;
     char title[160];
-    snprintf(title, sizeof title, "%s%s%s", help && a->help_statement ? "statement" : help ? "help" : messages ? "messages" : "re-evaluation",
+    snprintf(title, sizeof title, "%s%s%s",
+             help && a->help_statement ? "statement"
+             : help                    ? "help"
+             : messages                ? "messages"
+                                       : "re-evaluation",
              help && a->text.filter[0] != '\0' ? " with " : "", help ? a->text.filter : "");
     kr_rect in = kr_view_pane(v, r, title, help || messages ? "Esc closes" : NULL);
     page p = {.v = v, .in = in, .filter = help ? a->text.filter : "", .top = 0};
-    void (*draw)(page *) = help && a->help_statement ? statement_page : help ? help_page : messages ? messages_page : reeval_page;
+    void (*draw)(page *) = help && a->help_statement ? statement_page
+                           : help                    ? help_page
+                           : messages                ? messages_page
+                                                     : reeval_page;
     p.top = 1 << 20; /* count the lines first */
     draw(&p);
     int n = p.line, top = a->text.at > n - in.h ? n - in.h : a->text.at;

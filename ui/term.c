@@ -31,14 +31,16 @@ static struct {
     int saved_stderr, log_fd;
     char restore[512]; /* built before any handler can run */
     size_t restore_len;
-    struct { short fg, bg; } pairs[MAX_PAIRS];
+    struct {
+        short fg, bg;
+    } pairs[MAX_PAIRS];
     int n_pairs;
     int empty_reads;
 } term = {.wake = {-1, -1}, .saved_stderr = -1, .log_fd = -1};
 
 static volatile sig_atomic_t got_end, got_int, got_cont;
 
-/* --- signals -------------------------------------------------------------------------------- */
+/* --- signals ---------------------------------------------------------------------------------- */
 
 static void on_flag(int sig) {
     int e = errno;
@@ -102,7 +104,7 @@ static void release_signals(void) {
         handle(all[i], SIG_DFL, 0);
 }
 
-/* --- opening and closing -------------------------------------------------------------------- */
+/* --- opening and closing ---------------------------------------------------------------------- */
 
 /* Appends a capability without its padding marks such as $<5/>. */
 static void add_cap(const char *cap) {
@@ -145,7 +147,8 @@ static void return_stderr(void) {
 
 static void choose_color(kr_color color) {
     const char *no = getenv("NO_COLOR");
-    bool wanted = color == KR_COLOR_ALWAYS || (color == KR_COLOR_AUTO && (no == NULL || *no == '\0'));
+    bool wanted =
+        color == KR_COLOR_ALWAYS || (color == KR_COLOR_AUTO && (no == NULL || *no == '\0'));
     term.color = wanted && has_colors() && start_color() == OK;
     if (term.color)
         use_default_colors();
@@ -171,8 +174,9 @@ static kr_status start_curses(kr_error *err) {
     tcgetattr(STDIN_FILENO, &term.saved);
     term.screen = newterm(NULL, stdout, stdin); /* initscr() would end the program for us */
     if (term.screen == NULL)
-        return kr_fail(err, KR_EINVAL, "terminal type '%s' is unknown; try TERM=xterm-256color", type);
-    char *cup = tigetstr((char *)(size_t)"cup");
+        return kr_fail(err, KR_EINVAL, "terminal type '%s' is unknown; try TERM=xterm-256color",
+                       type);
+    char *cup = tigetstr((char *)(size_t) "cup");
     if (cup == NULL || cup == (char *)-1) {
         kr_term_close();
         return kr_fail(err, KR_EINVAL, "terminal type '%s' cannot move its cursor", type);
@@ -180,13 +184,15 @@ static kr_status start_curses(kr_error *err) {
     return KR_OK;
 }
 
-/* A terminal may send cursor keys in its other mode (just after a resume, or because its description
+/* A terminal may send cursor keys in its other mode (just after a resume, or because its
+ * description
  * is not exact); both are understood. */
 static void define_cursor_keys(void) {
     static const struct {
         char last;
         int code;
-    } cursor[] = {{'A', KEY_UP}, {'B', KEY_DOWN}, {'C', KEY_RIGHT}, {'D', KEY_LEFT}, {'H', KEY_HOME}, {'F', KEY_END}};
+    } cursor[] = {{'A', KEY_UP},   {'B', KEY_DOWN}, {'C', KEY_RIGHT},
+                  {'D', KEY_LEFT}, {'H', KEY_HOME}, {'F', KEY_END}};
     for (size_t i = 0; i < sizeof cursor / sizeof *cursor; i++) {
         char normal[] = {27, '[', cursor[i].last, 0}, application[] = {27, 'O', cursor[i].last, 0};
         define_key(normal, cursor[i].code);
@@ -263,7 +269,7 @@ void kr_term_mouse(bool on) {
     mouseinterval(0);
 }
 
-/* --- drawing -------------------------------------------------------------------------------- */
+/* --- drawing ---------------------------------------------------------------------------------- */
 
 static short pair_of(short fg, short bg) {
     if (fg < 0 && bg < 0)
@@ -313,17 +319,29 @@ void kr_term_draw(const kr_canvas *c, kr_theme theme, int cx, int cy, bool whole
     refresh();
 }
 
-/* --- events --------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 static const struct {
     int curses, key;
 } key_map[] = {
-    {KEY_UP, KR_KEY_UP},       {KEY_DOWN, KR_KEY_DOWN},   {KEY_LEFT, KR_KEY_LEFT},
-    {KEY_RIGHT, KR_KEY_RIGHT}, {KEY_SLEFT, KR_KEY_SLEFT}, {KEY_SRIGHT, KR_KEY_SRIGHT},
-    {KEY_PPAGE, KR_KEY_PGUP},  {KEY_NPAGE, KR_KEY_PGDN},  {KEY_HOME, KR_KEY_HOME},
-    {KEY_END, KR_KEY_END},     {KEY_BTAB, KR_KEY_BACKTAB}, {KEY_DC, KR_KEY_DELETE},
-    {KEY_BACKSPACE, KR_KEY_BACKSPACE}, {KEY_ENTER, KR_KEY_ENTER}, {KEY_A1, KR_KEY_HOME},
-    {KEY_C1, KR_KEY_END},      {KEY_SR, KR_KEY_UP},       {KEY_SF, KR_KEY_DOWN},
+    {KEY_UP, KR_KEY_UP},
+    {KEY_DOWN, KR_KEY_DOWN},
+    {KEY_LEFT, KR_KEY_LEFT},
+    {KEY_RIGHT, KR_KEY_RIGHT},
+    {KEY_SLEFT, KR_KEY_SLEFT},
+    {KEY_SRIGHT, KR_KEY_SRIGHT},
+    {KEY_PPAGE, KR_KEY_PGUP},
+    {KEY_NPAGE, KR_KEY_PGDN},
+    {KEY_HOME, KR_KEY_HOME},
+    {KEY_END, KR_KEY_END},
+    {KEY_BTAB, KR_KEY_BACKTAB},
+    {KEY_DC, KR_KEY_DELETE},
+    {KEY_BACKSPACE, KR_KEY_BACKSPACE},
+    {KEY_ENTER, KR_KEY_ENTER},
+    {KEY_A1, KR_KEY_HOME},
+    {KEY_C1, KR_KEY_END},
+    {KEY_SR, KR_KEY_UP},
+    {KEY_SF, KR_KEY_DOWN},
 };
 
 static kr_event mouse_event(void) {
@@ -414,7 +432,8 @@ kr_event kr_term_wait(int job_fd, int timeout_ms) {
     kr_event e = read_key();
     if (e.kind != KR_EVENT_NONE || flags(&e))
         return e;
-    struct pollfd p[3] = {{STDIN_FILENO, POLLIN, 0}, {term.wake[0], POLLIN, 0}, {job_fd, POLLIN, 0}};
+    struct pollfd p[3] = {
+        {STDIN_FILENO, POLLIN, 0}, {term.wake[0], POLLIN, 0}, {job_fd, POLLIN, 0}};
     int n = poll(p, 3, timeout_ms);
     if (flags(&e))
         return e;

@@ -71,15 +71,19 @@ kr_depth kr_depth_of(int colors) {
 
 double kr_palette_luminance(int index) {
     static const unsigned char low[16][3] = {
-        {0, 0, 0},       {205, 0, 0},   {0, 205, 0},   {205, 205, 0}, {0, 0, 238},    {205, 0, 205},
-        {0, 205, 205},   {229, 229, 229}, {127, 127, 127}, {255, 0, 0}, {0, 255, 0},  {255, 255, 0},
-        {92, 92, 255},   {255, 0, 255}, {0, 255, 255}, {255, 255, 255}};
+        {0, 0, 0},     {205, 0, 0},     {0, 205, 0},     {205, 205, 0},  {0, 0, 238}, {205, 0, 205},
+        {0, 205, 205}, {229, 229, 229}, {127, 127, 127}, {255, 0, 0},    {0, 255, 0}, {255, 255, 0},
+        {92, 92, 255}, {255, 0, 255},   {0, 255, 255},   {255, 255, 255}};
     static const unsigned char level[6] = {0, 95, 135, 175, 215, 255};
     static const double weight[3] = {0.2126, 0.7152, 0.0722};
     double sum = 0;
     for (int k = 0; k < 3; k++) {
         int v = index < 16    ? low[index][k]
-                : index < 232 ? level[(index - 16) / (k == 0 ? 36 : k == 1 ? 6 : 1) % 6]
+                : index < 232 ? level[(index - 16) /
+                                      (k == 0   ? 36
+                                       : k == 1 ? 6
+                                                : 1) %
+                                      6]
                               : 8 + 10 * (index - 232);
         double s = v / 255.0;
         sum += weight[k] * (s <= 0.03928 ? s / 12.92 : pow((s + 0.055) / 1.055, 2.4));
@@ -96,7 +100,9 @@ static kr_style heat(kr_theme theme, kr_depth depth, int step, bool picked) {
     if (depth != KR_DEPTH_256 || theme == KR_THEME_MONO)
         return (kr_style){-1, -1, picked ? (unsigned)KR_ATTR_REVERSE : 0};
     bool dark = theme == KR_THEME_DARK || theme == KR_THEME_CONTRAST;
-    const short *ramp = dark ? heat_dark_first : theme == KR_THEME_LIGHT ? heat_pale_first : heat_any;
+    const short *ramp = dark                      ? heat_dark_first
+                        : theme == KR_THEME_LIGHT ? heat_pale_first
+                                                  : heat_any;
     short bg = ramp[step];
     short fg = kr_palette_contrast(15, bg) > kr_palette_contrast(16, bg) ? 15 : 16;
     return (kr_style){fg, bg, picked ? KR_ATTR_BOLD | KR_ATTR_UNDERLINE : 0};

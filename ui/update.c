@@ -4,7 +4,7 @@
 
 #include "ui/model.h"
 
-/* --- the contract --------------------------------------------------------------------------------- */
+/* --- the contract ----------------------------------------------------------------------------- */
 
 static void push(kr_history *h, kr_contract c) {
     if (h->n == KR_UNDO_MAX) {
@@ -49,8 +49,9 @@ void kr_app_reset(kr_app *a) {
     kr_contract_source s = kr_analysis_home_source(a->an);
     a->map_moved = a->level_pinned = false;
     if (kr_app_set_contract(a, kr_analysis_home(a->an)))
-        kr_app_say(a, false, s == KR_FROM_FILE ? "back to the file's contract"
-                                               : "back to the default contract; the file declares none");
+        kr_app_say(a, false,
+                   s == KR_FROM_FILE ? "back to the file's contract"
+                                     : "back to the default contract; the file declares none");
 }
 
 static void next_field(kr_app *a, int by) {
@@ -67,13 +68,14 @@ static void step_field(kr_app *a, int steps) {
         return;
     }
     if (kr_dec_cmp(v, old) == 0)
-        kr_app_say(a, false, "end of the %s's range; = types any value", kr_field_name((kr_field)a->field));
+        kr_app_say(a, false, "end of the %s's range; = types any value",
+                   kr_field_name((kr_field)a->field));
     else
         kr_app_set_contract(a, kr_field_with(kr_analysis_contract(a->an), (kr_field)a->field, v));
     a->map_moved = false;
 }
 
-/* --- selections ------------------------------------------------------------------------------------- */
+/* --- selections ------------------------------------------------------------------------------- */
 
 void kr_app_select_method(kr_app *a, size_t method) {
     if (method == a->method)
@@ -131,7 +133,7 @@ static void move(kr_app *a, int by) {
 
 static int page(const kr_app *a) { return a->h > 12 ? a->h - 10 : 2; }
 
-/* --- single actions ----------------------------------------------------------------------------------- */
+/* --- single actions --------------------------------------------------------------------------- */
 
 static void enter(kr_app *a) {
     kr_contract c = kr_analysis_contract(a->an);
@@ -194,14 +196,16 @@ static void back(kr_app *a) {
 
 static void sort_by_next(kr_app *a) {
     static const char *const by_method[] = {"certified", "file order", "name", "empirical", "rate"};
-    static const char *const by_task[] = {"file order", "rate", "upper limit", "name", "worst drop"};
+    static const char *const by_task[] = {"file order", "rate", "upper limit", "name",
+                                          "worst drop"};
     static const char *const by_request[] = {"drop", "file order", "full utility", "tokens"};
     kr_list *l = filtered(a);
     int n = a->screen == KR_SCREEN_REQUESTS ? 4 : 5;
     l->sort = (l->sort + 1) % n;
-    kr_app_say(a, false, "sorted by %s", (a->screen == KR_SCREEN_TASKS      ? by_task
-                                          : a->screen == KR_SCREEN_REQUESTS ? by_request
-                                                                            : by_method)[l->sort]);
+    kr_app_say(a, false, "sorted by %s",
+               (a->screen == KR_SCREEN_TASKS      ? by_task
+                : a->screen == KR_SCREEN_REQUESTS ? by_request
+                                                  : by_method)[l->sort]);
 }
 
 static void type_value(kr_app *a) {
@@ -223,7 +227,8 @@ void kr_app_quit(kr_app *a, bool ask) {
         return;
     }
     char label[160];
-    snprintf(label, sizeof label, "%zu point%s not exported. Quit anyway? y/N ", n, n == 1 ? " is" : "s are");
+    snprintf(label, sizeof label, "%zu point%s not exported. Quit anyway? y/N ", n,
+             n == 1 ? " is" : "s are");
     a->pending = KR_ACT_QUIT;
     kr_prompt_open(&a->prompt, KR_PROMPT_YESNO, label, "");
 }
@@ -276,7 +281,11 @@ void kr_app_act(kr_app *a, kr_action act) {
     case KR_ACT_QUIT: quit_key(a); break;
     case KR_ACT_HELP: help_key(a); break;
     case KR_ACT_BACK: back(a); break;
-    case KR_ACT_MAIN: case KR_ACT_MAP: case KR_ACT_POLICY: case KR_ACT_TASKS: case KR_ACT_REEVAL:
+    case KR_ACT_MAIN:
+    case KR_ACT_MAP:
+    case KR_ACT_POLICY:
+    case KR_ACT_TASKS:
+    case KR_ACT_REEVAL:
     case KR_ACT_POINTS: kr_app_show(a, (kr_screen)(act - KR_ACT_MAIN)); break;
     case KR_ACT_NEXT_FIELD: next_field(a, 1); break;
     case KR_ACT_PREV_FIELD: next_field(a, -1); break;
@@ -313,8 +322,12 @@ void kr_app_act(kr_app *a, kr_action act) {
         break;
     case KR_ACT_REEVALUATE: kr_app_show(a, KR_SCREEN_REEVAL); break;
     case KR_ACT_EXPORT: export_key(a); break;
-    case KR_ACT_APPEND: kr_out_ask(a, a->screen == KR_SCREEN_POINTS ? KR_OUT_POINTS_CSV : KR_OUT_APPEND); break;
-    case KR_ACT_ADD_POINT: kr_prompt_open(&a->prompt, KR_PROMPT_NEW_NOTE, "note (may be empty): ", ""); break;
+    case KR_ACT_APPEND:
+        kr_out_ask(a, a->screen == KR_SCREEN_POINTS ? KR_OUT_POINTS_CSV : KR_OUT_APPEND);
+        break;
+    case KR_ACT_ADD_POINT:
+        kr_prompt_open(&a->prompt, KR_PROMPT_NEW_NOTE, "note (may be empty): ", "");
+        break;
     case KR_ACT_DELETE: kr_points_delete(a); break;
     case KR_ACT_NOTE: edit_note(a); break;
     case KR_ACT_RELOAD: kr_app_reload(a); break;
@@ -325,11 +338,12 @@ void kr_app_act(kr_app *a, kr_action act) {
         kr_app_show(a, KR_SCREEN_HELP);
         a->help_statement = true;
         break;
-    case KR_ACT_NONE: case KR_ACT_COUNT: break;
+    case KR_ACT_NONE:
+    case KR_ACT_COUNT: break;
     }
 }
 
-/* --- prompts --------------------------------------------------------------------------------------------- */
+/* --- prompts ---------------------------------------------------------------------------------- */
 
 static void take_value(kr_app *a) {
     kr_error err;
@@ -397,7 +411,8 @@ static void prompt_done(kr_app *a) {
         kr_points_note(a, a->prompt.text);
         kr_prompt_close(&a->prompt);
         break;
-    case KR_PROMPT_FILTER: case KR_PROMPT_NONE: kr_prompt_close(&a->prompt); break;
+    case KR_PROMPT_FILTER:
+    case KR_PROMPT_NONE: kr_prompt_close(&a->prompt); break;
     }
 }
 
@@ -456,12 +471,12 @@ void kr_app_key(kr_app *a, int key) {
     kr_facts_refresh(a);
 }
 
-/* --- mouse ------------------------------------------------------------------------------------------------ */
+/* --- mouse ------------------------------------------------------------------------------------ */
 
 void kr_app_mouse(kr_app *a, int key, int x, int y) {
     if (key == KR_KEY_WHEEL_UP || key == KR_KEY_WHEEL_DOWN)
         move(a, key == KR_KEY_WHEEL_UP ? -1 : 1);
-    else if (y == 1 && x < 78)
-        kr_app_show(a, (kr_screen)(x / 13 > KR_SCREEN_POINTS ? KR_SCREEN_POINTS : x / 13));
+    else if (y == 1 && kr_tab_at(a->w, x) >= 0)
+        kr_app_show(a, (kr_screen)kr_tab_at(a->w, x));
     kr_facts_refresh(a);
 }

@@ -4,7 +4,8 @@
 
 #include "ui/model.h"
 
-/* Steps of the keys, exact: digits x 10^-scale. `fine` holds at and below (confidence: at and above)
+/* Steps of the keys, exact: digits x 10^-scale. `fine` holds at and below (confidence: at and
+ * above)
  * `turn`. The tolerance's are shares of the utility range. */
 typedef struct {
     const char *name;
@@ -23,7 +24,9 @@ static double span(const kr_app *a) {
     return m->kind == KR_KIND_COUNTS || !(s > 0) ? 1 : s;
 }
 
-static double scale_of(const kr_app *a, kr_field f) { return f == KR_FIELD_TOLERANCE ? span(a) : 1; }
+static double scale_of(const kr_app *a, kr_field f) {
+    return f == KR_FIELD_TOLERANCE ? span(a) : 1;
+}
 
 const char *kr_field_name(kr_field f) { return rows[f].name; }
 
@@ -93,13 +96,15 @@ int kr_field_strip_column(const kr_app *a, kr_field f, int n) {
     return col < 0 ? 0 : col >= n ? n - 1 : col;
 }
 
-kr_status kr_field_parse(const kr_app *a, kr_field f, const char *text, kr_dec *out, kr_error *err) {
+kr_status kr_field_parse(const kr_app *a, kr_field f, const char *text, kr_dec *out,
+                         kr_error *err) {
     kr_dec v;
     kr_status st = kr_dec_parse_percent(text, &v, err);
     if (st != KR_OK)
         return st;
     /* "5" for a risk or "95" for a confidence can only mean percent. */
-    if (f != KR_FIELD_TOLERANCE && strchr(text, '%') == NULL && kr_dec_cmp(v, kr_dec_make(1, 0)) >= 0) {
+    if (f != KR_FIELD_TOLERANCE && strchr(text, '%') == NULL &&
+        kr_dec_cmp(v, kr_dec_make(1, 0)) >= 0) {
         char percent[KR_DEC_TEXT + 2];
         snprintf(percent, sizeof percent, "%.30s%%", text);
         st = kr_dec_parse_percent(percent, &v, err);

@@ -41,10 +41,12 @@ void kr_p_text(double p, char out[16]) {
         snprintf(out, 16, "%.4f", p);
 }
 
-/* --- title, tabs, message, keys ------------------------------------------------------------------------ */
+/* --- title, tabs, message, keys --------------------------------------------------------------- */
 
 static kr_role state_role(kr_state s) {
-    return s == KR_STATE_LOCKED ? KR_ROLE_CERT : s == KR_STATE_WHAT_IF ? KR_ROLE_WARN : KR_ROLE_ERROR;
+    return s == KR_STATE_LOCKED    ? KR_ROLE_CERT
+           : s == KR_STATE_WHAT_IF ? KR_ROLE_WARN
+                                   : KR_ROLE_ERROR;
 }
 
 static int title_state(kr_view *v, kr_rect r) {
@@ -56,7 +58,8 @@ static int title_state(kr_view *v, kr_rect r) {
         snprintf(state, sizeof state, "[%s]", kr_state_name(s));
     else
         snprintf(state, sizeof state, "%s %s", s == KR_STATE_LOCKED ? "●" : "○", kr_state_name(s));
-    snprintf(whole, sizeof whole, "%s%s   no job", a->file_changed ? "[file changed]  " : "", state);
+    snprintf(whole, sizeof whole, "%s%s   no job", a->file_changed ? "[file changed]  " : "",
+             state);
     int x = r.w - 1 - kr_text_width(whole), at = x;
     if (a->file_changed)
         at += kr_canvas_str(v->c, r, at, 0, KR_ROLE_WARN, "[file changed]  ");
@@ -95,25 +98,40 @@ static void draw_title(kr_view *v, kr_rect r) {
         int need = kr_text_width(part[i]);
         if (x + need + 1 > end && i < 4)
             break;
-        kr_canvas_field(v->c, room, x, 0, x + need > end ? end - x : need, KR_LEFT, KR_ROLE_DIM, part[i]);
+        kr_canvas_field(v->c, room, x, 0, x + need > end ? end - x : need, KR_LEFT, KR_ROLE_DIM,
+                        part[i]);
         x += need + 3;
         if (x >= end - 6)
             break;
     }
 }
 
+static const char *const tab_names[] = {"Main", "Map", "Policy", "Tasks", "Re-eval", "Points"};
+
+static int tab_gap(int w) { return w >= 76 ? 4 : 2; }
+
+int kr_tab_at(int w, int x) {
+    int from = 1;
+    for (int i = 0; i < 6; i++) {
+        int width = (int)strlen(tab_names[i]) + 2;
+        if (x >= from && x <= from + width + 1)
+            return i;
+        from += width + tab_gap(w);
+    }
+    return -1;
+}
+
 static void draw_tabs(kr_view *v, kr_rect r) {
-    static const char *const names[] = {"Main", "Map", "Policy", "Tasks", "Re-eval", "Points"};
     kr_screen now = v->a->screen;
     if (now == KR_SCREEN_REQUESTS)
         now = KR_SCREEN_TASKS;
     else if (now > KR_SCREEN_POINTS)
         now = v->a->back == KR_SCREEN_REQUESTS ? KR_SCREEN_TASKS : v->a->back;
-    int gap = r.w >= 76 ? 4 : 2, x = 1;
+    int gap = tab_gap(r.w), x = 1;
     for (int i = 0; i < 6; i++) {
         bool open = i == (int)now;
         char label[24];
-        snprintf(label, sizeof label, "%d %s", i + 1, names[i]);
+        snprintf(label, sizeof label, "%d %s", i + 1, tab_names[i]);
         if (open)
             kr_canvas_str(v->c, r, x, 0, KR_ROLE_TITLE, "▐");
         int w = kr_canvas_str(v->c, r, x + 1, 0, open ? KR_ROLE_TAB : KR_ROLE_DIM, label);
@@ -128,8 +146,7 @@ static void draw_tabs(kr_view *v, kr_rect r) {
 }
 
 void kr_contract_summary(const kr_app *a, char *out, size_t cap) {
-    static const char *const whose[] = {"file contract", "default contract",
-                                        "changed contract"};
+    static const char *const whose[] = {"file contract", "default contract", "changed contract"};
     kr_contract_source s = kr_analysis_contract_source(a->an);
     size_t n = kr_calib_methods(a->calib), good = kr_analysis_certified_count(a->an);
     long long most = kr_analysis_max_events(a->an);
@@ -139,17 +156,24 @@ void kr_contract_summary(const kr_app *a, char *out, size_t cap) {
     else
         used += snprintf(out + used, cap - (size_t)used, "at most %lld of %lld events; ", most,
                          (long long)kr_analysis_n(a->an));
-    snprintf(out + used, cap - (size_t)used, "%zu of %zu methods certified", good, n);
+    used += snprintf(out + used, cap - (size_t)used, "%zu of %zu methods certified", good, n);
+    long long missing = kr_analysis_missing(a->an);
+    if (missing > 0)
+        snprintf(out + used, cap - (size_t)used,
+                 "; %lld request%s lack%s a utility and count as degraded", missing,
+                 missing == 1 ? "" : "s", missing == 1 ? "s" : "");
 }
 
 static const char *context(const kr_app *a, char buf[256]) {
     switch (a->screen) {
     case KR_SCREEN_MAP: kr_cell_words(a, buf, 256); return buf;
     case KR_SCREEN_POLICY: return "levels below the first that does not pass are shown, never used";
-    case KR_SCREEN_TASKS: return "the certificate is for the mixture; the tasks' intervals are a diagnosis";
+    case KR_SCREEN_TASKS:
+        return "the certificate is for the mixture; the tasks' intervals are a diagnosis";
     case KR_SCREEN_POINTS: return "points are kept until kvrisk ends; export what shall stay";
     case KR_SCREEN_HELP: return "the filter (/) finds keys and commands by their text";
-    case KR_SCREEN_REQUESTS: return "drop = full utility minus policy utility; an event when above the tolerance";
+    case KR_SCREEN_REQUESTS:
+        return "drop = full utility minus policy utility; an event when above the tolerance";
     default: kr_contract_summary(a, buf, 256); return buf;
     }
 }
@@ -163,7 +187,8 @@ static void draw_message(kr_view *v, kr_rect r) {
         v->placed = true;
     } else if (a->message_on && a->n_messages > 0) {
         const kr_message *m = &a->messages[a->n_messages - 1];
-        kr_canvas_field(v->c, r, 1, 0, r.w - 2, KR_LEFT, m->error ? KR_ROLE_ERROR : KR_ROLE_TITLE, m->text);
+        kr_canvas_field(v->c, r, 1, 0, r.w - 2, KR_LEFT, m->error ? KR_ROLE_ERROR : KR_ROLE_TITLE,
+                        m->text);
     } else {
         const char *s = context(a, buf);
         kr_canvas_field(v->c, r, 1, 0, r.w - 2, KR_LEFT, KR_ROLE_DIM, s);
@@ -204,7 +229,8 @@ static void draw_keys(kr_view *v, kr_rect r) {
     }
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < n; i++) {
-            if (t[i].brief == NULL || t[i].act == KR_ACT_QUIT || pass != brief_pass(&t[i], v->a->screen))
+            if (t[i].brief == NULL || t[i].act == KR_ACT_QUIT ||
+                pass != brief_pass(&t[i], v->a->screen))
                 continue;
             if (x + kr_text_width(t[i].brief) + gap + last + 1 <= r.w)
                 x += draw_brief(v, r, x, t[i].brief) + gap;
@@ -220,21 +246,22 @@ void kr_draw_chrome(kr_view *v) {
     draw_keys(v, l->pane[KR_PANE_KEYS]);
 }
 
-/* --- whole screens --------------------------------------------------------------------------------------- */
+/* --- whole screens ---------------------------------------------------------------------------- */
 
 static void (*const drawers[KR_PANE_COUNT])(kr_view *, kr_rect) = {
-    [KR_PANE_LINE] = kr_draw_line,           [KR_PANE_CONTRACT] = kr_draw_contract,
-    [KR_PANE_VERDICT] = kr_draw_verdict,     [KR_PANE_STATEMENT] = kr_draw_statement,
-    [KR_PANE_METHODS] = kr_draw_methods,     [KR_PANE_LEVELS] = kr_draw_levels,
-    [KR_PANE_PLOT] = kr_draw_plot,           [KR_PANE_TASKS] = kr_draw_tasks,
-    [KR_PANE_MAP] = kr_draw_map,             [KR_PANE_CELL] = kr_draw_cell,
-    [KR_PANE_DROPS] = kr_draw_drops,         [KR_PANE_REQUESTS] = kr_draw_requests,
-    [KR_PANE_POINTS] = kr_draw_points,       [KR_PANE_TEXT] = kr_draw_text,
+    [KR_PANE_LINE] = kr_draw_line,       [KR_PANE_CONTRACT] = kr_draw_contract,
+    [KR_PANE_VERDICT] = kr_draw_verdict, [KR_PANE_STATEMENT] = kr_draw_statement,
+    [KR_PANE_METHODS] = kr_draw_methods, [KR_PANE_LEVELS] = kr_draw_levels,
+    [KR_PANE_PLOT] = kr_draw_plot,       [KR_PANE_TASKS] = kr_draw_tasks,
+    [KR_PANE_MAP] = kr_draw_map,         [KR_PANE_CELL] = kr_draw_cell,
+    [KR_PANE_DROPS] = kr_draw_drops,     [KR_PANE_REQUESTS] = kr_draw_requests,
+    [KR_PANE_POINTS] = kr_draw_points,   [KR_PANE_TEXT] = kr_draw_text,
 };
 
 static void too_small(kr_view *v, kr_rect r) {
     char s[96];
-    snprintf(s, sizeof s, "kvrisk needs %dx%d, has %dx%d; q quits", KR_MIN_W, KR_MIN_H, v->a->w, v->a->h);
+    snprintf(s, sizeof s, "kvrisk needs %dx%d, has %dx%d; q quits", KR_MIN_W, KR_MIN_H, v->a->w,
+             v->a->h);
     kr_canvas_field(v->c, r, 0, 0, r.w, KR_LEFT, KR_ROLE_WARN, s);
     if (v->a->prompt.kind != KR_PROMPT_NONE && r.h > 1)
         kr_prompt_draw(v->c, r, 1, &v->a->prompt);

@@ -60,7 +60,7 @@ static void keys(kr_app *a, int key, int times) {
         kr_app_key(a, key);
 }
 
-/* --- the sweep ---------------------------------------------------------------------------------------------- */
+/* --- the sweep -------------------------------------------------------------------------------- */
 
 static void the_first_screen_shows_the_declared_contract_and_every_method(void **state) {
     (void)state;
@@ -158,10 +158,14 @@ static void the_screen_agrees_with_the_analysis_along_a_sweep(void **state) {
     (void)state;
     kr_app *a = open_app(sample, 120, 36);
     for (int i = 0; i < 60; i++) {
-        kr_app_key(a, i % 7 == 3 ? 'p' : i % 5 == 1 ? '\t' : i % 3 == 0 ? KR_KEY_LEFT : KR_KEY_RIGHT);
+        kr_app_key(a, i % 7 == 3   ? 'p'
+                      : i % 5 == 1 ? '\t'
+                      : i % 3 == 0 ? KR_KEY_LEFT
+                                   : KR_KEY_RIGHT);
         const kr_line *l = kr_analysis_line(a->an, a->method);
         kr_point p;
-        assert_int_equal(kr_analysis_at(a->an, a->method, kr_analysis_contract(a->an), &p, NULL), KR_OK);
+        assert_int_equal(kr_analysis_at(a->an, a->method, kr_analysis_contract(a->an), &p, NULL),
+                         KR_OK);
         assert_int_equal(p.certified, l->certified);
         assert_int_equal(p.empirical, l->empirical);
         char label[32], want[80];
@@ -172,7 +176,7 @@ static void the_screen_agrees_with_the_analysis_along_a_sweep(void **state) {
     kr_app_free(a);
 }
 
-/* --- screens ---------------------------------------------------------------------------------------------- */
+/* --- screens ---------------------------------------------------------------------------------- */
 
 static void escape_goes_back_and_never_quits(void **state) {
     (void)state;
@@ -181,7 +185,8 @@ static void escape_goes_back_and_never_quits(void **state) {
     assert_int_equal(kr_app_screen(a), KR_SCREEN_POLICY);
     kr_app_type(a, "\n\n");
     assert_int_equal(kr_app_screen(a), KR_SCREEN_REQUESTS);
-    static const kr_screen way[] = {KR_SCREEN_TASKS, KR_SCREEN_MAIN, KR_SCREEN_MAIN, KR_SCREEN_MAIN};
+    static const kr_screen way[] = {KR_SCREEN_TASKS, KR_SCREEN_MAIN, KR_SCREEN_MAIN,
+                                    KR_SCREEN_MAIN};
     for (size_t i = 0; i < 4; i++) {
         kr_app_key(a, KR_KEY_ESC);
         assert_int_equal(kr_app_screen(a), way[i]);
@@ -248,7 +253,8 @@ static void every_cell_of_the_map_agrees_with_its_contract(void **state) {
             c.tolerance = a->f.map_tolerance[x];
             c.risk = a->f.map_risk[y];
             assert_int_equal(kr_analysis_set(a->an, c, NULL), KR_OK);
-            assert_int_equal(kr_analysis_line(a->an, a->method)->certified, a->f.map[y][x].point.certified);
+            assert_int_equal(kr_analysis_line(a->an, a->method)->certified,
+                             a->f.map[y][x].point.certified);
         }
     kr_app_free(a);
 }
@@ -409,13 +415,15 @@ static void hostile_keys_never_crash(void **state) {
     (void)state;
     kr_app *a = open_app(sample, 80, 24);
     unsigned seed = 12345;
-    static const int special[] = {KR_KEY_UP, KR_KEY_DOWN, KR_KEY_LEFT, KR_KEY_RIGHT, KR_KEY_PGUP, KR_KEY_PGDN,
-                                  KR_KEY_HOME, KR_KEY_END, KR_KEY_ENTER, KR_KEY_ESC, KR_KEY_BACKSPACE, '\t',
-                                  KR_KEY_BACKTAB, KR_KEY_DELETE, KR_KEY_SLEFT, KR_KEY_SRIGHT, KR_KEY_F0 + 3};
+    static const int special[] = {
+        KR_KEY_UP,      KR_KEY_DOWN,   KR_KEY_LEFT,  KR_KEY_RIGHT,  KR_KEY_PGUP,      KR_KEY_PGDN,
+        KR_KEY_HOME,    KR_KEY_END,    KR_KEY_ENTER, KR_KEY_ESC,    KR_KEY_BACKSPACE, '\t',
+        KR_KEY_BACKTAB, KR_KEY_DELETE, KR_KEY_SLEFT, KR_KEY_SRIGHT, KR_KEY_F0 + 3};
     for (int i = 0; i < 6000; i++) {
         seed = seed * 1103515245u + 12345u;
         unsigned r = seed >> 8;
-        int key = r % 3 == 0 ? special[r / 3 % (sizeof special / sizeof *special)] : (int)(' ' + r / 3 % 96);
+        int key = r % 3 == 0 ? special[r / 3 % (sizeof special / sizeof *special)]
+                             : (int)(' ' + r / 3 % 96);
         if (key == 'x' || key == 'X' || key == 'w' || key == ':' || key == 'R')
             continue; /* no files in this test */
         kr_app_key(a, key);
@@ -444,7 +452,7 @@ static void every_screen_draws_at_every_size(void **state) {
     kr_app_free(a);
 }
 
-/* --- files ---------------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static char dir[64];
 

@@ -28,9 +28,15 @@ static const shot shots[] = {
     {"main-80x24-ascii", {.screen = "main", .w = 80, .h = 24, .ascii = true}, RULER},
     {"main-80x24-roles", {.screen = "main", .w = 80, .h = 24, .roles = true}, RULER},
     {"main-160x48", {.screen = "main", .w = 160, .h = 48, .keys = SNAP}, RULER},
-    {"main-160x48-ascii", {.screen = "main", .w = 160, .h = 48, .keys = SNAP, .ascii = true}, RULER},
-    {"main-160x48-roles", {.screen = "main", .w = 160, .h = 48, .keys = SNAP, .roles = true}, RULER},
-    {"main-120x36-braille", {.screen = "main", .w = 120, .h = 36, .keys = SNAP, .alphabet = KR_PLOT_BRAILLE}, RULER},
+    {"main-160x48-ascii",
+     {.screen = "main", .w = 160, .h = 48, .keys = SNAP, .ascii = true},
+     RULER},
+    {"main-160x48-roles",
+     {.screen = "main", .w = 160, .h = 48, .keys = SNAP, .roles = true},
+     RULER},
+    {"main-120x36-braille",
+     {.screen = "main", .w = 120, .h = 36, .keys = SNAP, .alphabet = KR_PLOT_BRAILLE},
+     RULER},
     {"main-100x30", {.screen = "main", .w = 100, .h = 30, .keys = SNAP}, RULER},
     {"main-60x16", {.screen = "main", .w = 60, .h = 16, .keys = SNAP}, RULER},
     {"main-50x10", {.screen = "main", .w = 50, .h = 10}, RULER},
@@ -41,13 +47,19 @@ static const shot shots[] = {
     {"map-160x48", {.screen = "map", .w = 160, .h = 48, .keys = SNAP}, RULER},
     {"map-160x48-ascii", {.screen = "map", .w = 160, .h = 48, .keys = SNAP, .ascii = true}, RULER},
     {"policy-80x24", {.screen = "policy", .w = 80, .h = 24, .keys = SNAP}, RULER},
-    {"policy-80x24-ascii", {.screen = "policy", .w = 80, .h = 24, .keys = SNAP, .ascii = true}, RULER},
+    {"policy-80x24-ascii",
+     {.screen = "policy", .w = 80, .h = 24, .keys = SNAP, .ascii = true},
+     RULER},
     {"policy-160x48", {.screen = "policy", .w = 160, .h = 48, .keys = SNAP}, RULER},
     {"tasks-80x24", {.screen = "tasks", .w = 80, .h = 24, .keys = SNAP}, RULER},
-    {"tasks-80x24-ascii", {.screen = "tasks", .w = 80, .h = 24, .keys = SNAP, .ascii = true}, RULER},
+    {"tasks-80x24-ascii",
+     {.screen = "tasks", .w = 80, .h = 24, .keys = SNAP, .ascii = true},
+     RULER},
     {"tasks-160x48", {.screen = "tasks", .w = 160, .h = 48, .keys = SNAP}, RULER},
     {"requests-80x24", {.screen = "requests", .w = 80, .h = 24, .keys = SNAP "e"}, RULER},
-    {"points-80x24", {.screen = "points", .w = 80, .h = 24, .keys = SNAP "adeclared one\n:tol 0.25\na\n"}, RULER},
+    {"points-80x24",
+     {.screen = "points", .w = 80, .h = 24, .keys = SNAP "adeclared one\n:tol 0.25\na\n"},
+     RULER},
     {"reeval-80x24", {.screen = "reeval", .w = 80, .h = 24}, RULER},
     {"help-80x24", {.screen = "help", .w = 80, .h = 24}, RULER},
 };
@@ -99,7 +111,8 @@ static void sizes_are_read_strictly(void **state) {
     int w = 0, h = 0;
     assert_true(kr_print_size("120x36", &w, &h));
     assert_int_equal(w * 1000 + h, 120036);
-    static const char *const bad[] = {"", "120", "x36", "120x", "0x10", "10x0", "1001x10", "80x24x", "80 x24", "-8x24"};
+    static const char *const bad[] = {"",     "120",     "x36",    "120x",   "0x10",
+                                      "10x0", "1001x10", "80x24x", "80 x24", "-8x24"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_false(kr_print_size(bad[i], &w, &h));
 }

@@ -10,8 +10,8 @@
 #include "ui/layout.h"
 
 static bool overlap(kr_rect a, kr_rect b) {
-    return a.w > 0 && a.h > 0 && b.w > 0 && b.h > 0 && a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h &&
-           b.y < a.y + a.h;
+    return a.w > 0 && a.h > 0 && b.w > 0 && b.h > 0 && a.x < b.x + b.w && b.x < a.x + a.w &&
+           a.y < b.y + b.h && b.y < a.y + a.h;
 }
 
 static void check(kr_screen s, int w, int h, const kr_layout_need *n) {
@@ -19,7 +19,8 @@ static void check(kr_screen s, int w, int h, const kr_layout_need *n) {
     int shown = 0;
     for (int i = 0; i < KR_PANE_COUNT; i++) {
         kr_rect r = l.pane[i];
-        bool inside = r.w == 0 || r.h == 0 || (r.x >= 0 && r.y >= 0 && r.x + r.w <= w && r.y + r.h <= h);
+        bool inside =
+            r.w == 0 || r.h == 0 || (r.x >= 0 && r.y >= 0 && r.x + r.w <= w && r.y + r.h <= h);
         if (!inside || r.w < 0 || r.h < 0)
             print_error("screen %d %dx%d pane %d: %d,%d %dx%d\n", s, w, h, i, r.x, r.y, r.w, r.h);
         assert_true(inside && r.w >= 0 && r.h >= 0);
@@ -37,14 +38,23 @@ static void check(kr_screen s, int w, int h, const kr_layout_need *n) {
 }
 
 static const char statement[] =
-    "With probability at least 95 % over the draw of the 600 calibration requests, snapkv keeping 65 % of the KV "
-    "cache loses more than 0.10 utility on at most 5 % of requests of the task-uniform mixture of 6 tasks.";
+    "With probability at least 95 % over the draw of the 600 calibration requests, snapkv "
+    "keeping 65 % of the KV "
+    "cache loses more than 0.10 utility on at most 5 % of requests of the task-uniform mixture "
+    "of 6 tasks.";
 
 static void panes_never_overlap_or_leave_the_screen_at_any_size(void **state) {
     (void)state;
     for (int many = 0; many < 3; many++) {
-        kr_layout_need n = {many == 0 ? 1 : many == 1 ? 9 : 64, many == 2 ? 40 : 13, many == 2 ? 64 : 6,
-                            many, 13, many == 0 ? "" : statement, many != 2};
+        kr_layout_need n = {many == 0   ? 1
+                            : many == 1 ? 9
+                                        : 64,
+                            many == 2 ? 40 : 13,
+                            many == 2 ? 64 : 6,
+                            many,
+                            13,
+                            many == 0 ? "" : statement,
+                            many != 2};
         for (int s = 0; s < KR_SCREEN_COUNT; s++)
             for (int w = 1; w <= 200; w++)
                 for (int h = 1; h <= 60; h++)
