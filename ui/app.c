@@ -147,6 +147,7 @@ void kr_app_reload(kr_app *a) {
     char name[64];
     snprintf(name, sizeof name, "%s", kr_calib_method(a->calib, a->method)->name);
     kr_contract c = kr_analysis_contract(a->an);
+    bool family = kr_analysis_family(a->an);
     bool home = kr_analysis_contract_source(a->an) != KR_FROM_USER;
     bool same = strcmp(kr_calib_sha256(calib), kr_calib_sha256(a->calib)) == 0;
     long long n0 = kr_analysis_n(a->an), n1 = kr_analysis_n(an);
@@ -161,7 +162,8 @@ void kr_app_reload(kr_app *a) {
     a->level_pinned = a->level_pinned && m >= 0;
     a->request_task = -1;
     a->file_changed = false;
-    bool kept = home || kr_analysis_set(an, c, NULL) == KR_OK;
+    bool kept = home || (kr_analysis_set(an, c, NULL) == KR_OK &&
+                         kr_analysis_set_family(an, family, NULL) == KR_OK);
     kr_facts_refresh(a);
     if (same)
         kr_app_say(a, false, "read again: the file is the same");

@@ -37,6 +37,7 @@ static void run_conf(kr_app *a, const char *arg) { set_field(a, KR_FIELD_CONFIDE
 static void run_undo(kr_app *a, const char *arg) { (void)arg, kr_app_undo(a, false); }
 static void run_redo(kr_app *a, const char *arg) { (void)arg, kr_app_undo(a, true); }
 static void run_reset(kr_app *a, const char *arg) { (void)arg, kr_app_reset(a); }
+static void run_family(kr_app *a, const char *arg) { (void)arg, kr_app_toggle_family(a); }
 static void run_reload(kr_app *a, const char *arg) { (void)arg, kr_app_reload(a); }
 
 static void run_method(kr_app *a, const char *arg) {
@@ -152,6 +153,7 @@ static const command table[] = {
     {"undo", "", "undo", run_undo, NULL},
     {"redo", "", "redo", run_redo, NULL},
     {"reset", "", "back to the file's contract", run_reset, NULL},
+    {"family", "", "all methods as one family, or each line alone", run_family, NULL},
     {"reload", "", "read the file again", run_reload, NULL},
     {"screen", "NAME", "open a screen", run_screen, screen_words},
     {"set", "NAME VALUE", "plot block|braille|ascii; ascii, mouse on|off", run_set, settings},

@@ -218,7 +218,7 @@ static void refresh_map(kr_app *a) {
     int cols = f->map_cols;
     kr_contract c = kr_analysis_contract(a->an);
     map_axes(a, r.w);
-    bool same = f->map_valid && cols == f->map_cols && f->map_method == a->method &&
+    bool same = f->map_valid && f->map_family == kr_analysis_family(a->an) && cols == f->map_cols && f->map_method == a->method &&
                 kr_dec_cmp(f->map_confidence, c.confidence) == 0;
     for (int y = 0; y < f->map_rows && !same; y++)
         for (int x = 0; x < f->map_cols; x++) {
@@ -233,6 +233,7 @@ static void refresh_map(kr_app *a) {
     f->map_valid = true;
     f->map_method = a->method;
     f->map_confidence = c.confidence;
+    f->map_family = kr_analysis_family(a->an);
     map_mark(a);
 }
 

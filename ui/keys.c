@@ -76,6 +76,7 @@ static const kr_binding table[] = {
     {{'U', KR_CTRL('r')}, "U", KR_ACT_REDO, WORK, "redo", NULL},
     {{'0'}, "0", KR_ACT_RESET, WORK, "back to the file's contract", "0 reset"},
     {{'x'}, "x", KR_ACT_EXPORT, BIT(MAIN), "export the operating point as JSON", "x export"},
+    {{'f'}, "f", KR_ACT_FAMILY, WORK, "all methods as one family, or each line alone", NULL},
     {{'a'}, "a", KR_ACT_ADD_POINT, WORK, "add the operating point to Points, with a note",
      "a add point"},
     {{'s'}, "s", KR_ACT_SORT, BIT(MAIN) | BIT(TASKS) | BIT(REQUESTS), "sort by the next column",

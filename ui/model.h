@@ -21,8 +21,14 @@ enum {
 typedef enum { KR_FIELD_TOLERANCE, KR_FIELD_RISK, KR_FIELD_CONFIDENCE, KR_FIELDS } kr_field;
 typedef enum { KR_MAP_CERTIFIED, KR_MAP_EMPIRICAL, KR_MAP_GAP, KR_MAP_MODES } kr_map_mode;
 
+/* What undo goes back to. */
 typedef struct {
-    kr_contract at[KR_UNDO_MAX];
+    kr_contract contract;
+    bool family; /* all methods as one family, or each line alone */
+} kr_setting;
+
+typedef struct {
+    kr_setting at[KR_UNDO_MAX];
     size_t n;
 } kr_history;
 
@@ -37,6 +43,7 @@ typedef struct {
     size_t method;
     int candidate; /* -1 full KV */
     kr_contract contract;
+    bool family;
     kr_state state;
     int64_t events, n; /* events -1 on fallback */
     double p_value, upper;
@@ -92,6 +99,7 @@ typedef struct {
     bool map_valid;
     size_t map_method;
     kr_dec map_confidence;
+    bool map_family;
     kr_request_ref *requests;      /* [list.n] */
     size_t n_requests, requests_total; /* shown, matching */
     struct {                       /* what the list was made for */
@@ -176,7 +184,10 @@ void kr_level_label(const kr_app *a, size_t method, int candidate, char out[32])
 
 /* --- update.c --------------------------------------------------------------------------------- */
 void kr_app_act(kr_app *a, kr_action act);
-bool kr_app_set_contract(kr_app *a, kr_contract c); /* one undo step; false when refused */
+/* Both are one undo step, and false when refused. */
+bool kr_app_set_contract(kr_app *a, kr_contract c);
+bool kr_app_set(kr_app *a, kr_setting s);
+void kr_app_toggle_family(kr_app *a);
 void kr_app_select_method(kr_app *a, size_t method);
 void kr_app_reload(kr_app *a);
 void kr_app_quit(kr_app *a, bool ask);

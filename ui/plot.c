@@ -76,8 +76,8 @@ static void dot(plane *g, int x, int y, int kind) {
         *d = (unsigned char)kind;
 }
 
-/* The straight line between neighbours; `skip` > 1 leaves dots out so that curves differ in form.
- * */
+/* The straight line between neighbours; `skip` > 1 leaves dots out so that curves differ
+ * in form. */
 static void curve(plane *g, const double *v, int kind, int skip) {
     for (size_t i = 0; i < g->p->n; i++) {
         if (!isfinite(v[i]))

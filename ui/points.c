@@ -21,6 +21,8 @@ static bool render(kr_app *a, kr_saved_point *p) {
     kr_status st = kr_analysis_new(a->calib, kr_analysis_options_of(a->an), &an, &err);
     if (st == KR_OK)
         st = kr_analysis_set(an, p->contract, &err);
+    if (st == KR_OK && p->family != kr_analysis_family(an))
+        st = kr_analysis_set_family(an, p->family, &err);
     if (st == KR_OK) {
         kr_export_point(an, p->method, p->note, &json);
         kr_export_point_csv(an, p->method, p->note, &csv);
@@ -49,6 +51,7 @@ static kr_saved_point present(const kr_app *a, const char *note) {
     kr_saved_point p = {.method = a->method,
                         .candidate = l->certified,
                         .contract = kr_analysis_contract(a->an),
+                        .family = kr_analysis_family(a->an),
                         .state = kr_analysis_line_state(a->an, a->method),
                         .events = -1,
                         .n = kr_analysis_n(a->an)};
@@ -127,7 +130,7 @@ void kr_points_go(kr_app *a) {
         return;
     }
     kr_app_select_method(a, (size_t)m);
-    if (kr_app_set_contract(a, p->contract))
+    if (kr_app_set(a, (kr_setting){p->contract, p->family}))
         kr_app_show(a, KR_SCREEN_MAIN);
 }
 

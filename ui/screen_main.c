@@ -404,8 +404,9 @@ static void choice_note(kr_view *v, kr_rect r) {
     char s[128];
     if (kr_calib_methods(a->calib) < 2 || a->lay.step == KR_STEP_SMALL)
         return;
-    if (m->contract_family)
-        snprintf(s, sizeof s, " chosen as a family: one error budget ");
+    if (kr_analysis_family(a->an))
+        snprintf(s, sizeof s, "%s", frame.w >= 64 ? " one family: choosing among methods is covered "
+                                                  : " one family: choice covered ");
     else if (m->contract_method != NULL)
         snprintf(s, sizeof s, " declared for %.40s; others explore ", m->contract_method);
     else

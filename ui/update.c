@@ -6,25 +6,38 @@
 
 /* --- the contract ----------------------------------------------------------------------------- */
 
-static void push(kr_history *h, kr_contract c) {
+static void push(kr_history *h, kr_setting s) {
     if (h->n == KR_UNDO_MAX) {
         memmove(h->at, h->at + 1, (KR_UNDO_MAX - 1) * sizeof *h->at);
         h->n--;
     }
-    h->at[h->n++] = c;
+    h->at[h->n++] = s;
 }
 
-static bool same_contract(kr_contract x, kr_contract y) {
-    return kr_dec_cmp(x.tolerance, y.tolerance) == 0 && kr_dec_cmp(x.risk, y.risk) == 0 &&
-           kr_dec_cmp(x.confidence, y.confidence) == 0;
+static kr_setting present(const kr_app *a) {
+    return (kr_setting){kr_analysis_contract(a->an), kr_analysis_family(a->an)};
 }
 
-bool kr_app_set_contract(kr_app *a, kr_contract c) {
+static bool same_setting(const kr_setting *x, const kr_setting *y) {
+    return kr_dec_cmp(x->contract.tolerance, y->contract.tolerance) == 0 &&
+           kr_dec_cmp(x->contract.risk, y->contract.risk) == 0 &&
+           kr_dec_cmp(x->contract.confidence, y->contract.confidence) == 0 &&
+           x->family == y->family;
+}
+
+static kr_status take(kr_app *a, const kr_setting *s, kr_error *err) {
+    kr_status st = kr_analysis_set(a->an, s->contract, err);
+    if (st == KR_OK && s->family != kr_analysis_family(a->an))
+        st = kr_analysis_set_family(a->an, s->family, err);
+    return st;
+}
+
+bool kr_app_set(kr_app *a, kr_setting s) {
     kr_error err;
-    kr_contract before = kr_analysis_contract(a->an);
-    if (same_contract(before, c))
+    kr_setting before = present(a);
+    if (same_setting(&before, &s))
         return true;
-    if (kr_analysis_set(a->an, c, &err) != KR_OK) {
+    if (take(a, &s, &err) != KR_OK) {
         kr_app_say(a, true, "%s", err.msg);
         return false;
     }
@@ -33,25 +46,43 @@ bool kr_app_set_contract(kr_app *a, kr_contract c) {
     return true;
 }
 
+bool kr_app_set_contract(kr_app *a, kr_contract c) {
+    return kr_app_set(a, (kr_setting){c, kr_analysis_family(a->an)});
+}
+
 void kr_app_undo(kr_app *a, bool redo) {
     kr_history *from = redo ? &a->redo : &a->undo, *to = redo ? &a->undo : &a->redo;
-    kr_contract now = kr_analysis_contract(a->an);
+    kr_setting now = present(a);
     if (from->n == 0) {
         kr_app_say(a, false, redo ? "nothing to redo" : "nothing to undo");
         return;
     }
-    if (kr_analysis_set(a->an, from->at[--from->n], NULL) == KR_OK)
+    if (take(a, &from->at[--from->n], NULL) == KR_OK)
         push(to, now);
     a->map_moved = false;
 }
 
 void kr_app_reset(kr_app *a) {
     kr_contract_source s = kr_analysis_home_source(a->an);
+    bool family = kr_calib_meta_of(a->calib)->contract_family;
     a->map_moved = a->level_pinned = false;
-    if (kr_app_set_contract(a, kr_analysis_home(a->an)))
+    if (kr_app_set(a, (kr_setting){kr_analysis_home(a->an), family}))
         kr_app_say(a, false,
                    s == KR_FROM_FILE ? "back to the file's contract"
                                      : "back to the default contract; the file declares none");
+}
+
+void kr_app_toggle_family(kr_app *a) {
+    kr_setting s = present(a);
+    if (kr_calib_methods(a->calib) < 2) {
+        kr_app_say(a, false, "there is only one method to choose from");
+        return;
+    }
+    s.family = !s.family;
+    if (kr_app_set(a, s))
+        kr_app_say(a, false,
+                   s.family ? "all methods as one family: the choice among them is covered"
+                            : "each method's line alone: the choice among them is not covered");
 }
 
 static void next_field(kr_app *a, int by) {
@@ -304,6 +335,7 @@ void kr_app_act(kr_app *a, kr_action act) {
     case KR_ACT_UNDO: kr_app_undo(a, false); break;
     case KR_ACT_REDO: kr_app_undo(a, true); break;
     case KR_ACT_RESET: kr_app_reset(a); break;
+    case KR_ACT_FAMILY: kr_app_toggle_family(a); break;
     case KR_ACT_NEXT_METHOD: cycle_method(a, 1); break;
     case KR_ACT_PREV_METHOD: cycle_method(a, -1); break;
     case KR_ACT_LEVEL_UP: move_level(a, -1); break;

@@ -102,13 +102,36 @@ static void arrows_sweep_a_value_and_undo_takes_it_back(void **state) {
 static void undo_keeps_the_last_64_changes(void **state) {
     (void)state;
     kr_app *a = open_app(sample, 80, 24);
-    for (int i = 0; i < 100; i++)
-        kr_app_key(a, i % 2 == 0 ? KR_KEY_RIGHT : KR_KEY_LEFT);
+    for (int i = 0; i < 101; i++)
+        kr_app_key(a, i == 100 ? 'f' : i % 2 == 0 ? KR_KEY_RIGHT : KR_KEY_LEFT);
     assert_int_equal(a->undo.n, KR_UNDO_MAX);
     keys(a, 'u', KR_UNDO_MAX);
     expect_not_seen(a, "nothing to undo");
     kr_app_key(a, 'u');
     expect_seen(a, "nothing to undo");
+    kr_app_free(a);
+}
+
+static void the_choice_among_methods_is_covered_as_a_family_only(void **state) {
+    (void)state;
+    kr_app *a = open_app(sample, 80, 24);
+    expect_seen(a, "choosing among methods is not covered");
+    kr_app_type(a, "f");
+    expect_seen(a, "one family: choosing among methods is covered");
+    for (size_t m = 0; m < kr_calib_methods(a->calib); m++) {
+        int together = kr_analysis_line(a->an, m)->certified;
+        kr_point alone;
+        kr_contract c = kr_analysis_contract(a->an);
+        assert_int_equal(kr_analysis_at_mode(a->an, m, false, c, &alone, NULL), KR_OK);
+        assert_true(together <= alone.certified); /* never more than alone */
+    }
+    kr_app_type(a, "afam\nu");
+    expect_seen(a, "choosing among methods is not covered");
+    expect_seen(a, "● LOCKED");
+    kr_app_type(a, "6\n");
+    expect_seen(a, "one family");
+    kr_app_type(a, "0");
+    expect_seen(a, "● LOCKED");
     kr_app_free(a);
 }
 
@@ -624,6 +647,7 @@ int main(void) {
         cmocka_unit_test(the_first_screen_shows_the_declared_contract_and_every_method),
         cmocka_unit_test(arrows_sweep_a_value_and_undo_takes_it_back),
         cmocka_unit_test(undo_keeps_the_last_64_changes),
+        cmocka_unit_test(the_choice_among_methods_is_covered_as_a_family_only),
         cmocka_unit_test(ten_steps_are_one_undo_step_and_the_ends_hold),
         cmocka_unit_test(typed_values_are_exact_and_bad_ones_leave_the_value_alone),
         cmocka_unit_test(the_screen_agrees_with_the_analysis_along_a_sweep),
