@@ -61,7 +61,9 @@ typedef struct {
     const char *dataset;  /* LongBench folders: "longbench" or "longbench-e", where it matters */
     double bits_of;       /* bits of an uncompressed cache entry; 0 means 16 */
     bool coerce;          /* InfiniteBench: digits in string labels count as numbers */
-    const char *order;    /* generic: runs from conservative to aggressive, comma separated */
+    void (*progress)(void *ctx, size_t done, size_t runs, const char *name); /* before each run */
+    void *progress_ctx;
+    const char *order; /* generic: runs from conservative to aggressive, comma separated */
 } kr_import_opts;
 
 typedef struct kr_import kr_import;

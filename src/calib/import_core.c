@@ -347,6 +347,19 @@ static kr_status choose_importer(kr_import *im, kr_error *err) {
     return KR_OK;
 }
 
+/* Whether the second full-KV run is found anyway below the paths given. */
+static bool below_paths(const kr_import_opts *o) {
+    for (size_t i = 0; i < o->n_paths; i++) {
+        size_t n = strlen(o->paths[i]);
+        while (n > 1 && o->paths[i][n - 1] == '/')
+            n--;
+        if (strncmp(o->second_full, o->paths[i], n) == 0 &&
+            (o->second_full[n] == '/' || o->second_full[n] == '\0'))
+            return true;
+    }
+    return false;
+}
+
 kr_status kr_import_open(const kr_import_opts *opts, kr_import **out, kr_error *err) {
     kr_import *im = calloc(1, sizeof *im);
     if (im == NULL)
@@ -356,6 +369,8 @@ kr_status kr_import_open(const kr_import_opts *opts, kr_import **out, kr_error *
     kr_status st = KR_OK;
     for (size_t i = 0; st == KR_OK && i < opts->n_paths; i++)
         st = kr_tree_walk(opts->paths[i], &im->tree, err);
+    if (st == KR_OK && opts->second_full != NULL && !below_paths(opts))
+        st = kr_tree_walk(opts->second_full, &im->tree, err);
     if (st == KR_OK)
         st = choose_importer(im, err);
     if (st == KR_OK)
@@ -375,6 +390,9 @@ static void drop_rows(kr_import *im) {
 /* Rows of a run into im->rows. */
 static kr_status read_run(kr_import *im, kr_run *run, kr_error *err) {
     im->n_rows = 0;
+    if (im->opts.progress != NULL)
+        im->opts.progress(im->opts.progress_ctx, im->runs_read, im->n_runs, run->name);
+    im->runs_read++;
     kr_status st = im->importer->read(im, run, err);
     kr_arena_reset(&im->row);
     if (st == KR_OK && run->rows == 0)

@@ -137,7 +137,8 @@ struct kr_import {
     kr_note *notes;
     size_t n_notes, cap_notes;
     size_t used, dropped, second_rows; /* requests in the result, left out */
-    size_t second;                     /* run of the second full-KV pass, or KR_NONE */
+    size_t runs_read;
+    size_t second; /* run of the second full-KV pass, or KR_NONE */
 };
 
 struct kr_importer {

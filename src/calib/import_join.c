@@ -223,13 +223,12 @@ static void pair(joint *j, size_t at, const kr_irow *row) {
         j->other_line = row->line;
 }
 
-/* The same rows in the same order, perhaps cut short: then position is safe even where keys repeat. */
+/* The same rows in the same order, one of the two perhaps cut short: then position is safe even where
+ * keys repeat. */
 static bool same_order(const joint *j) {
     const kr_import *im = j->im;
     row_view v = {&im->reqs[j->g->first].row, sizeof *im->reqs, j->g->n};
-    if (im->n_rows > j->g->n)
-        return false;
-    for (size_t i = 0; i < im->n_rows; i++)
+    for (size_t i = 0; i < im->n_rows && i < j->g->n; i++)
         if (!same_row(&im->rows[i], row_at(&v, i), j->ids))
             return false;
     return true;
@@ -319,8 +318,9 @@ kr_status kr_import_join_run(kr_import *im, kr_group *g, kr_run *run, int64_t *u
     j.ids = ids && g->ids;
     run->joined_by = j.ids ? "id" : "key";
     if (same_order(&j)) {
-        for (size_t i = 0; i < im->n_rows; i++)
+        for (size_t i = 0; i < im->n_rows && i < g->n; i++)
             pair(&j, i, &im->rows[i]);
+        run->surplus = im->n_rows > g->n ? im->n_rows - g->n : 0;
     } else {
         run->order_differs = im->n_rows == g->n;
         if ((st = pair_by_index(&j, err)) != KR_OK)

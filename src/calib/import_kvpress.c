@@ -9,7 +9,7 @@
 #include "calib/csv.h"
 #include "calib/yamlmap.h"
 
-enum { NEW_LAYOUT, OLD_LAYOUT };
+enum { PLAIN, CHANNELS };
 
 /* Longest first: a name begins with one of them. */
 static const char *const datasets[] = {
@@ -25,7 +25,7 @@ typedef struct {
     size_t n;
     const char *dataset, *data_dir, *model, *press, *strength;
     const char *fraction, *context; /* as the name spells them, or NULL */
-    bool query_aware;
+    bool query_aware, channels;     /* channels of keys are removed (ThinK) */
 } run_name;
 
 static bool starts(const char *s, const char *prefix) {
@@ -92,6 +92,7 @@ static bool parse_name(kr_import *im, const char *name, run_name *out) {
     while (n > 0 && is_suffix_part(out->part[n - 1])) {
         const char *s = out->part[--n];
         out->query_aware |= strcmp(s, "query_aware") == 0 || strcmp(s, "compressed_questions") == 0;
+        out->channels |= starts(s, "key_channel_cr") || starts(s, "channel");
         if (starts(s, "fraction"))
             out->fraction = s + strlen("fraction");
         if (starts(s, "max_context"))
@@ -148,12 +149,16 @@ static bool level_from_config(kr_run *r, const kr_yamlmap *cfg) {
     return true;
 }
 
-/* The name rounds to two decimals, so it is the last resort. */
+/* The name rounds to two decimals, so it is the last resort. A share removed lies in [0, 1): what
+ * does not is a threshold. */
 static void level_from_name(kr_run *r, const run_name *name) {
-    kr_dec x, kept;
-    if (name->strength != NULL &&
-        kr_dec_parse(name->strength, strlen(name->strength), &x, NULL) == KR_OK &&
-        removed_to_kept(x, &kept))
+    kr_dec x, kept, one = kr_dec_make(1, 0);
+    if (name->strength == NULL ||
+        kr_dec_parse(name->strength, strlen(name->strength), &x, NULL) != KR_OK)
+        return;
+    if (x.digits < 0 || kr_dec_cmp(x, one) >= 0)
+        set_level(r, KR_LEVEL_THRESHOLD, x, "the threshold in the name (two decimals)");
+    else if (removed_to_kept(x, &kept))
         set_level(r, KR_LEVEL_RETENTION, kept, "1 - the ratio in the name (two decimals)");
 }
 
@@ -237,16 +242,24 @@ static void settings_of(kr_import *im, kr_run *r, const kr_yamlmap *cfg, const r
         add_setting(im, r, "fp8", "");
 }
 
-/* RULER's data_dir is the length of the prompts: another length is another benchmark. */
-static void place_subset(kr_import *im, kr_run *r, const char *data_dir) {
-    if (data_dir != NULL && r->dataset != NULL && strcmp(r->dataset, "ruler") == 0)
-        add_setting(im, r, "length", data_dir);
-    else
-        r->subset = data_dir;
+static bool is_needle(const kr_run *r) {
+    return r->dataset != NULL && strcmp(r->dataset, "needle_in_haystack") == 0;
 }
 
-static kr_status describe(kr_import *im, kr_run *r, const run_name *name, const kr_yamlmap *cfg,
-                          kr_error *err) {
+/* RULER's data_dir is the length of the prompts: another length is another benchmark. The needle's
+ * runs differ in length and depth by design: each is a part of the data. */
+static void place_subset(kr_import *im, kr_run *r, const char *data_dir) {
+    if (is_needle(r)) {
+        r->subset = *r->setting != '\0' ? r->setting : data_dir;
+        r->setting = r->query_aware ? "query_aware" : "";
+    } else if (data_dir != NULL && r->dataset != NULL && strcmp(r->dataset, "ruler") == 0) {
+        add_setting(im, r, "length", data_dir);
+    } else {
+        r->subset = data_dir;
+    }
+}
+
+static void describe(kr_import *im, kr_run *r, const run_name *name, const kr_yamlmap *cfg) {
     r->family = KR_FAMILY_KVPRESS;
     r->dataset = differ(im, r, "dataset", kr_yamlmap_get(cfg, "dataset"), name->dataset);
     r->model = differ(im, r, "model", kr_yamlmap_get(cfg, "model"), name->model);
@@ -258,18 +271,18 @@ static kr_status describe(kr_import *im, kr_run *r, const run_name *name, const 
                                  : name->query_aware;
     settings_of(im, r, cfg, name);
     place_subset(im, r, data_dir);
-    if (r->press == NULL || r->dataset == NULL)
-        return kr_fail(
-            err, KR_EFORMAT,
-            "%s: neither config.yaml nor the name tells data set and press; leave it out "
-            "with --skip",
-            r->name);
+    if (r->press == NULL || r->dataset == NULL) {
+        r->left_out = "neither config.yaml nor the name tells data set and press";
+        kr_import_say(im, KR_NOTE_WARNING, "%s is left out: %s.", r->name, r->left_out);
+        return;
+    }
     r->full = strcmp(r->press, "no_press") == 0;
     r->method = r->full ? NULL : kr_import_method(im, r->press);
-    if (!r->full && !level_from_config(r, cfg) &&
-        (cfg == NULL || kr_yamlmap_get(cfg, "key_channel_compression_ratio") == NULL))
+    r->variant = name->channels || kr_yamlmap_get(cfg, "key_channel_compression_ratio") != NULL
+                     ? CHANNELS
+                     : PLAIN;
+    if (!r->full && !level_from_config(r, cfg) && r->variant == PLAIN)
         level_from_name(r, name);
-    return KR_OK;
 }
 
 /* A quick look at header and first row: which columns there are, and ThinK's ratio. */
@@ -282,7 +295,7 @@ static kr_status peek(kr_import *im, kr_run *r, kr_error *err) {
         return st;
     st = kr_csv_open(&(kr_csv_opts){.name = r->path, .lenient = true}, kr_source_read, f, &c, err);
     ptrdiff_t ratio = st == KR_OK ? kr_csv_find(c, "compression_ratio") : -1;
-    if (ratio >= 0 && !r->full && r->level_kind == KR_LEVEL_UNKNOWN)
+    if (ratio >= 0 && !r->full && r->level_kind == KR_LEVEL_UNKNOWN && r->variant == CHANNELS)
         st = kr_csv_next(c, &got, err);
     if (st == KR_OK && got) {
         kr_csv_field v = kr_csv_get(c, (size_t)ratio);
@@ -313,13 +326,12 @@ static kr_status add_new_layout(kr_import *im, const char *path, kr_error *err) 
                       numbered ? kr_import_text(im, "%s/%s", kr_path_base(up), base) : base, err)
                 : NULL;
         if (r != NULL) {
-            r->variant = NEW_LAYOUT;
             r->rerun_of = kr_import_text(im, "%s", home);
             r->rerun = numbered ? (unsigned)strtoul(base, NULL, 10) : 0;
             r->complete = has_file(&im->tree, dir, "metrics.json");
             if (r->complete)
                 r->metrics = kr_import_text(im, "%s/metrics.json", dir);
-            st = describe(im, r, &name, cfg, err);
+            describe(im, r, &name, cfg);
         } else if (st == KR_OK) {
             st = err->code;
         }
@@ -340,12 +352,11 @@ static kr_status add_old_layout(kr_import *im, const char *path, const run_name 
     if (r == NULL)
         return err->code;
     const char *json = kr_import_text(im, "%.*s.json", (int)(strlen(path) - 4), path);
-    r->variant = OLD_LAYOUT;
     for (size_t i = 0; i < im->tree.n; i++)
         if (strcmp(im->tree.path[i], json) == 0)
             r->metrics = json;
-    kr_status st = describe(im, r, name, NULL, err);
-    return st == KR_OK ? peek(im, r, err) : st;
+    describe(im, r, name, NULL);
+    return peek(im, r, err);
 }
 
 static bool old_name(kr_import *im, const char *path, run_name *name) {
@@ -453,7 +464,7 @@ static kr_status take_row(kr_import *im, kr_run *r, const kr_csv *c, const colum
                           kr_error *err) {
     kr_csv_field p = field(c, k->predicted), t = field(c, k->task), q = field(c, k->question);
     kr_csv_field pre = field(c, k->prefix), ratio = field(c, k->ratio), id = field(c, k->id);
-    const char *fallback = r->subset != NULL ? r->subset : r->dataset;
+    const char *fallback = r->subset != NULL && !is_needle(r) ? r->subset : r->dataset;
     kr_row_in in = {.prediction = p.s, .prediction_len = p.len, .line = kr_csv_line(c)};
     kr_status st = cell_list(im, r, c, k->answer, k->list_answers, &in.answers, err);
     if (st == KR_OK && k->classes >= 0 && field(c, k->classes).len > 0)
@@ -559,6 +570,17 @@ static void check_retained(kr_import *im, const kr_run *r) {
                       r->name, mean, kr_dec_text(r->level, level));
 }
 
+/* The data on the Hub hold the numbers of these tasks as text, which the reference never equals. */
+static void warn_of_text_numbers(kr_import *im, const kr_run *r) {
+    static const char *const tasks[] = {"code_run", "math_calc", "math_find"};
+    for (size_t i = 0; r->full && !im->opts.coerce && r->subset != NULL && i < 3; i++)
+        if (strcmp(r->dataset, "infinitebench") == 0 && strcmp(r->subset, tasks[i]) == 0)
+            kr_import_say(im, KR_NOTE_WARNING,
+                          "%s: the references of %s are text, which kvpress never takes for the "
+                          "right number; --infinitebench-coerce compares numbers.",
+                          r->name, r->subset);
+}
+
 static kr_status read_run(kr_import *im, kr_run *r, kr_error *err) {
     kr_source_file *f = NULL;
     kr_status st = kr_source_open(r->path, &f, err);
@@ -571,6 +593,7 @@ static kr_status read_run(kr_import *im, kr_run *r, kr_error *err) {
     }
     check_metrics(im, r);
     check_retained(im, r);
+    warn_of_text_numbers(im, r);
     return kr_run_close(r, f, err);
 }
 

@@ -15,6 +15,8 @@ static bool matches(const kr_run *r, const char *const *patterns, size_t n) {
 static void filter(kr_import *im) {
     for (size_t i = 0; i < im->n_runs; i++) {
         kr_run *r = &im->runs[i];
+        if (r->left_out != NULL)
+            continue;
         if (im->opts.n_only > 0 && !matches(r, im->opts.only, im->opts.n_only))
             r->left_out = "not asked for";
         else if (matches(r, im->opts.skip, im->opts.n_skip))

@@ -9,7 +9,7 @@ static bool starts(const char *s, const char *prefix) {
 static kr_rule rule(const char *scorer, kr_prep prep) {
     const kr_scorer *s = kr_scorer_find(scorer);
     if (s == NULL)
-        return (kr_rule){NULL, prep, "has no scorer here"};
+        return (kr_rule){NULL, prep, "no scorer"};
     return (kr_rule){s, prep, s->run == NULL ? s->refused : NULL};
 }
 
@@ -89,7 +89,7 @@ bool kr_ruler_task(const char *name) {
 static kr_rule longbench(kr_family family, const char *task, const char *code_sim) {
     const longbench_task *t = longbench_find(task);
     if (t == NULL)
-        return none("is no LongBench task, so it has no scorer");
+        return none("no LongBench task of that name, hence no scorer");
     bool code = strcmp(t->scorer, "longbench.code_sim") == 0;
     if (family == KR_FAMILY_LM_EVAL)
         return code ? rule("lm_eval.longbench.code_sim", KR_PREP_NONE)
@@ -116,13 +116,14 @@ static kr_rule infinitebench(const char *task) {
     for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++)
         if (strcmp(tasks[i] + strlen("infinitebench."), task) == 0)
             return rule(tasks[i], KR_PREP_NONE);
-    return none("is no InfiniteBench task, so it has no scorer");
+    return none("no InfiniteBench task of that name, hence no scorer");
 }
 
 static kr_rule loogle(const char *task) {
     if (strcmp(task, "shortdep_cloze") == 0)
         return rule("kvpress.loogle.cloze_exact", KR_PREP_NONE);
-    return none("of LooGLE is scored by BLEU, METEOR and BERTScore, which are not implemented");
+    return none(
+        "this task of LooGLE is scored by BLEU, METEOR and BERTScore, which are not implemented");
 }
 
 static kr_rule kvpress(const char *dataset, const char *task, const char *code_sim) {
@@ -145,8 +146,8 @@ static kr_rule kvpress(const char *dataset, const char *task, const char *code_s
     if (strcmp(dataset, "needle_in_haystack") == 0)
         return rule("kvpress.needle_rouge", KR_PREP_STRIP);
     if (strcmp(dataset, "zero_scrolls") == 0)
-        return none("of zero_scrolls has no published references and cannot be scored");
-    return none("belongs to a data set that has no scorer here");
+        return none("zero_scrolls has no published references");
+    return none("no scorer for this data set");
 }
 
 kr_rule kr_rule_for(kr_family family, const char *dataset, const char *task, const char *code_sim) {
@@ -162,10 +163,10 @@ kr_rule kr_rule_for(kr_family family, const char *dataset, const char *task, con
         if (kr_ruler_task(task))
             return ruler(family, task);
         return starts(task, "longbench_") ? longbench(family, task + 10, code_sim)
-                                          : none("is scored by the harness itself");
+                                          : none("scored by the harness itself");
     case KR_FAMILY_GENERIC: break;
     }
-    return none("has no scorer here; name one, or give a column of scores");
+    return none("no scorer; name one, or give a column of scores");
 }
 
 kr_str kr_rule_prepare(kr_prep prep, kr_str p) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "calib/import.h"
 #include "cli/cli.h"
@@ -223,6 +224,12 @@ static bool take_option(request *r, int c, const char *value) {
     }
 }
 
+/* One line on a terminal, rewritten for each run. */
+static void show_progress(void *ctx, size_t done, size_t runs, const char *name) {
+    (void)ctx;
+    fprintf(stderr, "\r\033[Kreading %zu of %zu: %.60s", done + 1, runs, name);
+}
+
 static void print_notes(const kr_import *im, size_t *from) {
     for (; *from < kr_import_notes(im); ++*from) {
         const kr_note *n = kr_import_note(im, *from);
@@ -244,6 +251,8 @@ static kr_status run(const request *r, kr_import **im, kr_calib **calib, size_t 
         print_notes(*im, notes);
     if (st == KR_OK)
         st = kr_import_read(*im, err);
+    if (r->opts.progress != NULL)
+        fputs("\r\033[K", stderr);
     if (*im != NULL)
         print_notes(*im, notes);
     if (st == KR_OK)
@@ -299,5 +308,7 @@ int kr_cli_import(int argc, char **argv) {
     r.opts.methods = r.methods;
     r.opts.only = r.only;
     r.opts.skip = r.skip;
+    if (isatty(STDERR_FILENO))
+        r.opts.progress = show_progress;
     return import(&r);
 }

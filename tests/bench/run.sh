@@ -20,3 +20,5 @@ for b in bench_ui bench_engine bench_ladder; do
     # shellcheck disable=SC2086
     case $b in bench_ui) "$bin/$b" $sets ;; *) "$bin/$b" ;; esac
 done
+echo
+"$python" tests/bench/import.py ./kvrisk "$out/kvpress-${BENCH_IMPORT_MB:-1000}"

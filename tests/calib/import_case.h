@@ -78,6 +78,10 @@ static void show_set(kr_buf *b, const kr_calib *c) {
         kr_request r = kr_calib_row(c, i);
         kr_buf_printf(b, "%.*s ", (int)r.id_len, r.id);
         show_dec(b, r.full);
+        if (r.full2 != KR_MISSING) {
+            kr_buf_puts(b, "/");
+            show_dec(b, r.full2);
+        }
         for (size_t p = 0; p < kr_calib_policies(c); p++) {
             kr_buf_puts(b, " ");
             show_dec(b, kr_calib_utility(c, i, p));

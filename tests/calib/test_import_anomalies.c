@@ -471,6 +471,119 @@ static void an_id_twice_with_another_prediction(void **state) {
           "prediction; which one counts cannot be known\n");
 }
 
+static void a_threshold_in_the_name_alone(void **state) {
+    (void)state;
+    put_pair();
+    put("ruler__4096__acme--Tiny-1B__kvzap_mlp__-4.00/predictions.csv",
+        HEAD "vt,1 2,['1' '2'],P,Q1,0.25\nvt,3,['3'],P,Q2,0.75\nqa_1,y,['x'],P,Q3,0.5\n");
+    put("ruler__4096__acme--Tiny-1B__kvzap_mlp__-4.00/metrics.json", "{}");
+    gives(kvpress, "policies: kvzap_mlp threshold -4 (mean 0.5), snapkv keeps 0.5 (mean 0.5)\n"
+                   "vt-00000 1 1 0.5\n"
+                   "vt-00001 1 1 0\n"
+                   "qa_1-00000 1 0 1\n");
+}
+
+static void a_needle_differs_in_length_and_depth_by_design(void **state) {
+    (void)state;
+    const char *head = "needle,needle_depth,question,predicted_answer,compression_ratio\n";
+    char text[512];
+    snprintf(text, sizeof text, "%sfeed the heron,50,what?,feed the heron,0.0\n", head);
+    put("needle_in_haystack__m__no_press__0.00__max_context1000/predictions.csv", text);
+    put("needle_in_haystack__m__no_press__0.00__max_context2000/predictions.csv", text);
+    snprintf(text, sizeof text, "%sfeed the heron,50,what?,feed me,0.5\n", head);
+    put("needle_in_haystack__m__snapkv__0.50__max_context1000/predictions.csv", text);
+    snprintf(text, sizeof text, "%sfeed the heron,50,what?,,0.5\n", head);
+    put("needle_in_haystack__m__snapkv__0.50__max_context2000/predictions.csv", text);
+    gives(kvpress, "warning: needle_in_haystack__m__no_press__0.00__max_context1000 looks "
+                   "unfinished (no score file beside its predictions).\n"
+                   "warning: needle_in_haystack__m__no_press__0.00__max_context2000 looks "
+                   "unfinished (no score file beside its predictions).\n"
+                   "warning: needle_in_haystack__m__snapkv__0.50__max_context1000 looks unfinished "
+                   "(no score file beside its predictions).\n"
+                   "warning: needle_in_haystack__m__snapkv__0.50__max_context2000 looks unfinished "
+                   "(no score file beside its predictions).\n"
+                   "warning: needle_in_haystack__m__snapkv__0.50__max_context2000: 1 of 1 rows "
+                   "could not be scored (the prediction or the needle is empty).\n"
+                   "policies: snapkv keeps 0.5 (mean 0.5)\n"
+                   "needle_in_haystack-00000 0.999999995 0.399999995\n"
+                   "needle_in_haystack-00001 0.999999995 -\n");
+}
+
+static void infinitebench_numbers_are_text_unless_coerced(void **state) {
+    (void)state;
+    const char *row = "task,predicted_answer,answer,question\ncode_run,it is 12,['12'],q\n";
+    put("infinitebench__code_run__m__no_press__0.00/predictions.csv", row);
+    put("infinitebench__code_run__m__no_press__0.00/metrics.json", "0.0");
+    put("infinitebench__code_run__m__snapkv__0.50/predictions.csv", row);
+    put("infinitebench__code_run__m__snapkv__0.50/metrics.json", "1.0");
+    gives(kvpress,
+          "warning: infinitebench__code_run__m__no_press__0.00: the references of code_run "
+          "are text, which kvpress never takes for the right number; "
+          "--infinitebench-coerce compares numbers.\n"
+          "warning: infinitebench__code_run__m__snapkv__0.50: task code_run has mean "
+          "0.0000 here and 1.0000 in the run's own score file.\n"
+          "policies: snapkv keeps 0.5\n"
+          "code_run-00000 0 0\n");
+    gives((kr_import_opts){.kind = "kvpress", .coerce = true},
+          "warning: infinitebench__code_run__m__no_press__0.00: task code_run has mean "
+          "1.0000 here and 0.0000 in the run's own score file.\n"
+          "policies: snapkv keeps 0.5\n"
+          "code_run-00000 1 1\n");
+}
+
+static void zero_scrolls_cannot_be_scored(void **state) {
+    (void)state;
+    const char *row = "task,id,pid,input,predicted_answer,answer\nqasper,a,b,\"long\nprompt\",x,\n";
+    put("zero_scrolls__m__no_press__0.00/predictions.csv", row);
+    put("zero_scrolls__m__no_press__0.00/metrics.json", "{}");
+    put("zero_scrolls__m__snapkv__0.50/predictions.csv", row);
+    put("zero_scrolls__m__snapkv__0.50/metrics.json", "{}");
+    gives(kvpress,
+          "warning: zero_scrolls__m__no_press__0.00: 1 of 1 rows could not be scored "
+          "(zero_scrolls has no published references).\n"
+          "warning: zero_scrolls__m__snapkv__0.50: 1 of 1 rows could not be scored "
+          "(zero_scrolls has no published references).\n"
+          "warning: task qasper is left out: zero_scrolls has no published references (1 "
+          "requests).\n"
+          "error: no request is left to import: zero_scrolls has no published references\n");
+}
+
+static void a_name_that_says_nothing_and_no_config(void **state) {
+    (void)state;
+    put_pair();
+    put("backup/predictions.csv", HEAD "vt,1,['1'],P,Q1,0.5\n");
+    gives(kvpress, "warning: backup is left out: neither config.yaml nor the name tells data set "
+                   "and press.\n"
+                   "policies: snapkv keeps 0.5 (mean 0.5)\n"
+                   "vt-00000 1 0.5\n"
+                   "vt-00001 1 0\n"
+                   "qa_1-00000 1 1\n");
+}
+
+static void a_second_full_run_elsewhere_gives_a_second_utility(void **state) {
+    (void)state;
+    static const char *const paths[] = {"a"};
+    put_pair();
+    assert_int_equal(mkdir("a", 0700), 0);
+    assert_int_equal(rename(FULL, "a/" FULL), 0);
+    assert_int_equal(rename(SNAP, "a/" SNAP), 0);
+    put("b/" FULL "/predictions.csv", HEAD "vt,1,['1' '2'],P,Q1,0.0\nvt,3,['3'],P,Q2,0.0\n");
+    gives(
+        (kr_import_opts){
+            .kind = "kvpress", .paths = paths, .n_paths = 1, .second_full = "b/" FULL "/"},
+        "warning: ruler__4096__acme--Tiny-1B__no_press__0.00 has 2 rows, the full-KV run "
+        "3.\n"
+        "warning: ruler__4096__acme--Tiny-1B__no_press__0.00: 1 of 3 requests have no "
+        "row in it (no second score).\n"
+        "policies: snapkv keeps 0.5 (mean 0.5)\n"
+        "vt-00000 1/0.5 0.5\n"
+        "vt-00001 1/1 0\n"
+        "qa_1-00000 1 1\n");
+    gives(
+        (kr_import_opts){.kind = "kvpress", .paths = paths, .n_paths = 1, .second_full = "nowhere"},
+        "error: nowhere: No such file or directory\n");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, case_enter, case_leave)
 
 int main(void) {
@@ -502,6 +615,12 @@ int main(void) {
         T(interleaved_ranks),
         T(the_last_line_is_cut),
         T(an_id_twice_with_another_prediction),
+        T(a_threshold_in_the_name_alone),
+        T(a_needle_differs_in_length_and_depth_by_design),
+        T(infinitebench_numbers_are_text_unless_coerced),
+        T(zero_scrolls_cannot_be_scored),
+        T(a_name_that_says_nothing_and_no_config),
+        T(a_second_full_run_elsewhere_gives_a_second_utility),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

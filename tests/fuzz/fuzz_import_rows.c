@@ -1,4 +1,3 @@
 #include "tests/fuzz/import_fuzz.h"
 
-FUZZ_IMPORT("generic", "full.jsonl",
-            "snap.json")
+FUZZ_IMPORT("generic", "full.jsonl", "snap.json")

@@ -22,8 +22,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     kr_lit first = {.type = KR_LIT_STR, .s = r1, .len = len[1], .next = &second};
     kr_lit list = {.type = KR_LIT_LIST, .s = "", .first = &first, .count = 2};
     for (const kr_scorer *s = kr_scorers(); s->name != NULL; s++) {
-        kr_score_in in = {.prediction = part[0], .prediction_len = len[0], .answers = &list,
-                          .classes = &list, .arena = &a, .coerce = size % 2 == 1};
+        kr_score_in in = {.prediction = part[0],
+                          .prediction_len = len[0],
+                          .answers = &list,
+                          .classes = &list,
+                          .arena = &a,
+                          .coerce = size % 2 == 1};
         kr_scorer_run(s, &in);
     }
     kr_arena_free(&a);

@@ -25,8 +25,8 @@ static inline void fuzz_put(const char *path, const uint8_t *data, size_t size) 
     fclose(f);
 }
 
-static inline void fuzz_import(const char *kind, const char *full, const char *compressed, const uint8_t *data,
-                        size_t size) {
+static inline void fuzz_import(const char *kind, const char *full, const char *compressed,
+                               const uint8_t *data, size_t size) {
     static char shm[] = "/dev/shm/kvrisk-fuzz-XXXXXX", tmp[] = "/tmp/kvrisk-fuzz-XXXXXX";
     static char *dir;
     char a[512], b[512];
@@ -39,8 +39,12 @@ static inline void fuzz_import(const char *kind, const char *full, const char *c
     fuzz_put(a, data, n);
     fuzz_put(b, cut != NULL ? cut + 1 : data, cut != NULL ? size - n - 1 : size);
     const char *paths[] = {dir};
-    kr_import_opts o = {.kind = kind, .paths = paths, .n_paths = 1, .lenient = size % 2 == 1,
-                        .by_occurrence = size % 3 == 1, .ratio_means = "kept"};
+    kr_import_opts o = {.kind = kind,
+                        .paths = paths,
+                        .n_paths = 1,
+                        .lenient = size % 2 == 1,
+                        .by_occurrence = size % 3 == 1,
+                        .ratio_means = "kept"};
     kr_import *im = NULL;
     kr_calib *c = NULL;
     kr_error err;
