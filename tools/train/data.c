@@ -266,9 +266,12 @@ static kr_status add_task(const kr_words *w, kr_draw *r, kr_task_family f, size_
     return add_text(out, t->ids.v, t->ids.n, &s, err);
 }
 
-static kr_status add_dense(const kr_words *w, kr_draw *r, size_t length, kr_train_data *out,
+/* Besides restatements: short lists to count, which otherwise come too rarely to be learned. */
+static kr_status add_dense(const kr_words *w, kr_draw *r, size_t length, kr_task *t, kr_train_data *out,
                            kr_error *err) {
     size_t z = kr_draw_below(r, 5);
+    if (kr_draw_below(r, 4) == 0)
+        return add_task(w, r, KR_TASK_FREQUENT, length < 128 ? length : 128, 1, t, out, err);
     if (length <= 64 && z == 4)
         return copy(w, r, length, out, err);
     return restate(w, r, length, length > 64 || z >= 2, out, err);
@@ -284,7 +287,7 @@ kr_status kr_train_draw(const kr_words *w, kr_draw *r, const kr_train_stage *sta
         size_t length = kr_draw_between(r, least < KR_TASK_MIN_LENGTH ? KR_TASK_MIN_LENGTH : least,
                                         stage->length);
         if (kr_draw_below(r, 100) < stage->dense)
-            st = add_dense(w, r, stage->length, out, err);
+            st = add_dense(w, r, stage->length, &t, out, err);
         else
             st = add_task(w, r, choose(r, mix), length, kr_draw_between(r, 1, stage->asks), &t, out, err);
     }

@@ -183,6 +183,12 @@ static double rate_at(const plan *pl, size_t done, size_t total) {
     return r;
 }
 
+static kr_status save(const trainer *t, kr_error *err) {
+    if (t->pl.save == NULL)
+        return KR_OK;
+    return kr_file_write(t->pl.save, t->p.all, t->p.n * sizeof(float), true, err);
+}
+
 static void train(trainer *t) {
     const plan *pl = &t->pl;
     size_t total = 0, done = 0, since = 0;
@@ -202,7 +208,7 @@ static void train(trainer *t) {
                 loss = 0;
                 since = 0;
             }
-            if (pl->check_each > 0 && done % pl->check_each == 0)
+            if (pl->check_each > 0 && done % pl->check_each == 0 && save(t, &(kr_error){0}) == KR_OK)
                 print_accuracy(t, pl->stage[i].length, pl->check_n, CHECK_SEED);
         }
 }
@@ -330,11 +336,9 @@ static kr_status finish(trainer *t, kr_error *err) {
     size_t longest = 0;
     for (size_t i = 0; i < t->pl.n_stages; i++)
         longest = t->pl.stage[i].length > longest ? t->pl.stage[i].length : longest;
-    if (t->pl.save != NULL) {
-        kr_status st = kr_file_write(t->pl.save, t->p.all, t->p.n * sizeof(float), true, err);
-        if (st != KR_OK)
-            return st;
-    }
+    kr_status st = save(t, err);
+    if (st != KR_OK)
+        return st;
     kr_train_round(&t->pl.shape, &t->p);
     printf("%.0f s, %zu tokens, %zu parameters; rounded to half precision:\n", seconds() - t->began,
            t->tokens, t->p.n);
