@@ -22,6 +22,8 @@ static const command commands[] = {
     {"score", kr_cli_score, "run a scorer over JSON Lines"},
     {"model", kr_cli_model, "what is in a model file, and the memory that running it takes"},
     {"generate", kr_cli_generate, "greedy continuation of a prompt"},
+    {"calibrate", kr_cli_calibrate, "measure a calibration file: every request under every policy"},
+    {"merge", kr_cli_merge, "put the shards of a calibration run together"},
     {"tasks", kr_cli_tasks, "draw sample requests of RULER's families from a seed"},
     {"eval", kr_cli_eval, "answers with full KV and with evicted caches, side by side"},
     {NULL, NULL, NULL},

@@ -22,5 +22,7 @@ int kr_cli_eval(int argc, char **argv);
 int kr_cli_model(int argc, char **argv);
 int kr_cli_generate(int argc, char **argv);
 int kr_cli_tasks(int argc, char **argv);
+int kr_cli_calibrate(int argc, char **argv);
+int kr_cli_merge(int argc, char **argv);
 
 #endif

@@ -178,6 +178,7 @@ static kr_status read_own(const reader *r, kr_sample_request *q) {
     q->question = text(r, "question", "", &st);
     q->prefix = text(r, "answer_prefix", "", &st);
     q->task = text(r, "task", "task", &st);
+    q->cluster = text(r, "cluster", NULL, &st);
     const char *scorer = text(r, "scorer", "string_match_all", &st);
     if (st == KR_OK)
         st = count(r, "max_tokens", DEFAULT_TOKENS, &q->max_tokens);

@@ -21,6 +21,7 @@ enum { KR_REQUEST_MAX_TOKENS = 65536 };
 typedef struct {
     const char *id, *task;
     const char *split;     /* "cal" or "test" */
+    const char *cluster;   /* requests of one cluster depend on each other; NULL: none */
     const char *context;   /* the whole prompt when `whole` */
     const char *question, *prefix; /* "" when there is none */
     bool whole;            /* one prompt without parts: only the query-aware protocol fits */

@@ -1,0 +1,91 @@
+#!/bin/sh
+# kvrisk calibrate: kill and resume, shards, refusals; kvrisk tasks as its input.
+set -eu
+t=$(mktemp -d)
+trap 'rm -rf "$t"' EXIT
+fail() { echo "FAIL: $*"; exit 1; }
+
+./kvrisk tasks --seed 3 --per-task 2 --length 200 -o "$t/r.jsonl"
+./kvrisk tasks --seed 3 --per-task 2 --length 200 >"$t/r2.jsonl"
+cmp "$t/r.jsonl" "$t/r2.jsonl" || fail "tasks differ between two runs"
+[ "$(wc -l <"$t/r.jsonl")" -eq 28 ] || fail "2 requests x 7 families x 2 splits"
+./kvrisk tasks --seed 3 --per-task 1 --length 200 --split test --families vt,qa >"$t/few.jsonl"
+[ "$(grep -cFxf "$t/few.jsonl" "$t/r.jsonl")" -eq 2 ] || fail "a request depends on how many are drawn"
+for bad in "" "--seed x" "--seed 1 --length 84" "--seed 1 --families none" "--seed 1 --split half"; do
+    rc=0
+    ./kvrisk tasks $bad >/dev/null 2>&1 || rc=$?
+    [ "$rc" -eq 2 ] || fail "tasks $bad: exit $rc, expected 2"
+done
+
+run() {
+    out=$1
+    shift
+    ./kvrisk calibrate --model data/samples/mini-llama.gguf --requests "$t/r.jsonl" --protocol query_aware \
+        --methods snapkv,adakv,alpha=0.3,knorm,refreekv:0.001,0.01 --ladder 0.8:0.2:0.3 \
+        --declare 0.10,0.05,0.95 --declared 2026-01-02 -o "$out" "$@"
+}
+run "$t/whole.jsonl" --threads 1 2>/dev/null
+[ "$(wc -l <"$t/whole.jsonl")" -eq 29 ] || fail "rows"
+./kvrisk info "$t/whole.jsonl" >/dev/null || fail "info cannot read it"
+run "$t/two.jsonl" --threads 2 2>/dev/null
+cmp "$t/whole.jsonl" "$t/two.jsonl" || fail "results depend on the number of threads"
+
+# Killed ten times at random moments, continued each time.
+kills=0
+more="--methods snapkv,adakv,defensivekv,layer_defensivekv,h2o,knorm,random --ladder 0.8:0.2:0.05"
+run "$t/long.jsonl" $more 2>/dev/null
+for wait in 0.02 0.11 0.05 0.17 0.08 0.03 0.14 0.06 0.12 0.1; do
+    run "$t/killed.jsonl" $more 2>/dev/null & pid=$!
+    sleep "$wait"
+    kill -9 $pid 2>/dev/null && kills=$((kills + 1))
+    wait $pid 2>/dev/null || true
+done
+run "$t/killed.jsonl" $more 2>/dev/null
+cmp "$t/long.jsonl" "$t/killed.jsonl" || fail "killed and continued: other bytes"
+[ ! -e "$t/killed.jsonl.part" ] || fail "the unfinished file is still there"
+echo "note: killed $kills times, continued: identical bytes"
+
+# A torn last line, and rubbish behind good rows.
+for cut in 1 40 700 3000 5000 5001; do
+    head -c "$cut" "$t/whole.jsonl" >"$t/torn.jsonl.part"
+    [ "$cut" -lt 4000 ] || printf 'rubbish' >>"$t/torn.jsonl.part"
+    run "$t/torn.jsonl" 2>/dev/null || fail "torn at $cut: not continued"
+    cmp "$t/whole.jsonl" "$t/torn.jsonl" || fail "torn at $cut: other bytes"
+    rm "$t/torn.jsonl"
+done
+
+# Other settings are refused, and the unfinished file is left alone.
+head -c 4000 "$t/whole.jsonl" >"$t/other.jsonl.part"
+cp "$t/other.jsonl.part" "$t/kept"
+for o in "--ladder 0.8:0.2:0.2" "--declare 0.1,0.1,0.95" "--limit 3 --first-token prefill" "--shard 1/2" \
+    "--name x"; do
+    run "$t/other.jsonl" $o 2>"$t/err" && fail "resumed with $o"
+    grep -q "other settings" "$t/err" || fail "$o: $(cat "$t/err")"
+    cmp "$t/kept" "$t/other.jsonl.part" || fail "$o: changed the unfinished file"
+done
+run "$t/whole.jsonl" 2>/dev/null || fail "a complete file is not left as it is"
+run "$t/whole.jsonl" --name x 2>/dev/null && fail "a complete file was replaced"
+
+for i in 3 1 4 2; do
+    run "$t/s$i.jsonl" --shard $i/4 2>/dev/null
+done
+./kvrisk merge "$t/s2.jsonl" "$t/s4.jsonl" "$t/s1.jsonl" "$t/s3.jsonl" -o "$t/merged.jsonl"
+cmp "$t/whole.jsonl" "$t/merged.jsonl" || fail "merged shards differ from one run"
+./kvrisk merge "$t/s2.jsonl" "$t/s4.jsonl" "$t/s1.jsonl" -o "$t/m2.jsonl" 2>"$t/err" && fail "merged three of four"
+grep -q "shard 3 of 4 is missing" "$t/err" || fail "$(cat "$t/err")"
+./kvrisk merge "$t/s2.jsonl" "$t/s4.jsonl" "$t/s1.jsonl" "$t/s1.jsonl" -o "$t/m2.jsonl" 2>/dev/null &&
+    fail "merged one shard twice"
+./kvrisk merge "$t/whole.jsonl" -o "$t/m2.jsonl" 2>/dev/null && fail "merged what is no shard"
+[ ! -e "$t/m2.jsonl" ] || fail "a failed merge left a file"
+
+# A request that does not fit becomes a row of nulls with a reason.
+run "$t/short.jsonl" --context 150 2>/dev/null && fail "failed requests go unnoticed"
+grep -q '"full":null.*"reason":"' "$t/short.jsonl" || fail "no row with a reason"
+./kvrisk info "$t/short.jsonl" >/dev/null || fail "info cannot read rows of nulls"
+for bad in "--methods snapkv:512t" "--methods snapkv,snapkv" "--methods snapkv:0.2,0.5" "--methods full" \
+    "--methods refreekv" "--methods nothing" "--shard 3/2" "--declare 0.1,0.05" "--declared tomorrow"; do
+    rc=0
+    run "$t/bad.jsonl" $bad 2>/dev/null || rc=$?
+    [ "$rc" -eq 2 ] || fail "$bad: exit $rc, expected 2"
+done
+[ ! -e "$t/bad.jsonl" ] && [ ! -e "$t/bad.jsonl.part" ] || fail "a usage error left a file"
