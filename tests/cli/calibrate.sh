@@ -17,10 +17,12 @@ for bad in "" "--seed x" "--seed 1 --length 84" "--seed 1 --families none" "--se
     [ "$rc" -eq 2 ] || fail "tasks $bad: exit $rc, expected 2"
 done
 
-run() {
+# `exec` in a subshell, so that a kill hits the program itself.
+run() { (measure "$@"); }
+measure() {
     out=$1
     shift
-    ./kvrisk calibrate --model data/samples/mini-llama.gguf --requests "$t/r.jsonl" --protocol query_aware \
+    exec ./kvrisk calibrate --model data/samples/mini-llama.gguf --requests "$t/r.jsonl" --protocol query_aware \
         --methods snapkv,adakv,alpha=0.3,knorm,refreekv:0.001,0.01 --ladder 0.8:0.2:0.3 \
         --declare 0.10,0.05,0.95 --declared 2026-01-02 -o "$out" "$@"
 }
@@ -35,9 +37,9 @@ kills=0
 more="--methods snapkv,adakv,defensivekv,layer_defensivekv,h2o,knorm,random --ladder 0.8:0.2:0.05"
 run "$t/long.jsonl" $more 2>/dev/null
 for wait in 0.02 0.11 0.05 0.17 0.08 0.03 0.14 0.06 0.12 0.1; do
-    run "$t/killed.jsonl" $more 2>/dev/null & pid=$!
+    measure "$t/killed.jsonl" $more 2>/dev/null & pid=$!
     sleep "$wait"
-    kill -9 $pid 2>/dev/null && kills=$((kills + 1))
+    if kill -9 $pid 2>/dev/null; then kills=$((kills + 1)); fi
     wait $pid 2>/dev/null || true
 done
 run "$t/killed.jsonl" $more 2>/dev/null
