@@ -50,6 +50,8 @@ typedef struct {
     size_t threads;       /* 0: physical cores */
     size_t max_tokens;    /* overrides the requests' when not 0 */
     size_t context;       /* longest prompt and answer together; 0: the model's trained context */
+    size_t lane_bytes;    /* memory for the new entries of the arms decoded together, which decides
+                           * how many these are; 0: below one compressed cache, at least 16 MB */
     bool ignore_stops;    /* decode to the limit: for measuring */
     bool positions;       /* count for every prompt token the heads that keep it */
     const kr_kern *kern;  /* NULL: the fastest */
@@ -93,8 +95,8 @@ typedef struct {
     kr_arm_result *arm;   /* [n_arms] */
     size_t n_arms;
     double prefill_s, score_s, decode_s; /* seconds; score_s selection included */
-    size_t steps;         /* decoding steps, all arms together in each */
-    size_t bytes_cache, bytes_taps, bytes_lists, bytes_tails; /* memory of the request */
+    size_t steps;         /* decoding steps, many arms together in each */
+    size_t bytes_cache, bytes_taps, bytes_lists, bytes_lanes; /* memory of the request */
 } kr_eval_result;
 
 typedef struct kr_eval kr_eval;

@@ -4,24 +4,66 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bytes that a lane takes while it is decoded: its new entries and its rows of the step's buffers. */
+static size_t lane_bytes(const kr_eval_work *w) {
+    const kr_geometry *g = &w->e->m->geo;
+    size_t tail = g->layers * g->kv_heads * (w->rest + w->max_tokens) *
+                  (2 * g->head_dim * sizeof(float) + sizeof(int32_t));
+    return tail + (g->vocab + 2 * g->layers * g->heads * g->head_dim) * sizeof(float);
+}
+
+/* Arms that are decoded together. More of them read the weights less often, but each holds its own
+ * new entries; together with the lists these are to stay below one compressed cache. */
+static size_t arms_at_once(const kr_eval_work *w) {
+    enum { AT_LEAST = 8 };
+    size_t budget = KR_EVAL_LANE_BYTES, arms = w->e->opt.n_arms;
+    for (size_t i = 0; i < arms; i++)
+        if (w->res->arm[i].bytes > budget)
+            budget = w->res->arm[i].bytes;
+    budget -= w->res->bytes_lists < budget ? w->res->bytes_lists : budget;
+    budget = w->e->opt.lane_bytes > 0 ? w->e->opt.lane_bytes : budget;
+    size_t n = budget / lane_bytes(w);
+    n = n < AT_LEAST ? AT_LEAST : n;
+    n = n < arms ? n : arms;
+    size_t groups = n > 0 ? (arms + n - 1) / n : 1; /* of even sizes */
+    return (arms + groups - 1) / groups;
+}
+
+/* Lane 0 and the arms of the group. */
 static kr_status open_lanes(kr_eval_work *w, kr_error *err) {
     size_t room = w->rest + w->max_tokens, heads = w->res->layers * w->res->heads;
     kr_kv_keep *all = calloc(heads, sizeof *all);
     if (all == NULL)
         return kr_fail(err, KR_ENOMEM, "out of memory for %zu heads", heads);
     kr_status st = kr_kv_share(w->full, all, room, &w->lane[0], err);
-    for (size_t i = 0; i < w->e->opt.n_arms && st == KR_OK; i++)
+    for (size_t i = w->from; i < w->to && st == KR_OK; i++)
         st = kr_kv_share(w->full, w->keep[i]->head, room, &w->lane[i + 1], err);
     free(all);
+    w->done[0] = false;
+    w->res->full.n_tokens = 0; /* it runs along with every group, to the same end */
     return st;
 }
 
-/* Lanes that are still going, from `from` on; at most the rows of a step. */
-static size_t pick(const kr_eval_work *w, size_t *from, size_t *lane) {
+static void close_lane(kr_eval_work *w, size_t lane) {
+    kr_kv_free(w->lane[lane]);
+    w->lane[lane] = NULL;
+}
+
+/* Lane `i` of the group. */
+static size_t nth(const kr_eval_work *w, size_t i) {
+    return i == 0 ? 0 : w->from + i;
+}
+
+static size_t lanes(const kr_eval_work *w) {
+    return w->to - w->from + 1;
+}
+
+/* Lanes that are still going, from `at` on; at most the rows of a step. */
+static size_t pick(const kr_eval_work *w, size_t *at, size_t *lane) {
     size_t n = 0;
-    for (; *from <= w->e->opt.n_arms && n < w->e->rows; ++*from)
-        if (!w->done[*from])
-            lane[n++] = *from;
+    for (; *at < lanes(w) && n < w->e->rows; ++*at)
+        if (!w->done[nth(w, *at)])
+            lane[n++] = nth(w, *at);
     return n;
 }
 
@@ -105,13 +147,20 @@ static kr_status step_all(kr_eval_work *w, step_kind kind, bool *any, kr_error *
     return st;
 }
 
+static bool tick(kr_eval_work *w, size_t t) {
+    size_t steps = w->rest + w->max_tokens - 1, each = lanes(w) - 1;
+    size_t groups = each > 0 ? (w->e->opt.n_arms + each - 1) / each : 1;
+    return kr_eval_tick(w->e, KR_PHASE_DECODE, (each > 0 ? w->from / each : 0) * steps + t,
+                        groups * steps);
+}
+
 static kr_status feed_rest(kr_eval_work *w, kr_error *err) {
     bool any;
     for (size_t t = 0; t < w->rest; t++) {
-        for (size_t i = 0; i <= w->e->opt.n_arms; i++)
-            w->next[i] = w->res->prompt[w->n + t];
+        for (size_t i = 0; i < lanes(w); i++)
+            w->next[nth(w, i)] = w->res->prompt[w->n + t];
         bool last = t + 1 == w->rest;
-        if (!kr_eval_tick(w->e, KR_PHASE_DECODE, t, w->rest + w->max_tokens - 1))
+        if (!tick(w, t))
             return kr_fail(err, KR_ECANCELED, "canceled");
         kr_status st = step_all(w, (step_kind){last, last}, &any, err);
         if (st != KR_OK)
@@ -120,24 +169,32 @@ static kr_status feed_rest(kr_eval_work *w, kr_error *err) {
     return KR_OK;
 }
 
-kr_status kr_eval_decode(kr_eval_work *w, kr_error *err) {
+static kr_status decode_group(kr_eval_work *w, kr_error *err) {
     kr_status st = open_lanes(w, err);
-    if (st != KR_OK)
-        return st;
-    size_t lanes = w->e->opt.n_arms + 1, room = w->rest + w->max_tokens;
-    w->res->bytes_tails = lanes * w->res->layers * w->res->heads * room *
-                          (2 * w->full->dim * sizeof(float) + sizeof(int32_t));
-    if (w->rest == 0)
-        for (size_t i = 0; i < lanes; i++)
-            take(w, i, w->first);
-    else
+    if (st == KR_OK && w->rest > 0)
         st = feed_rest(w, err);
+    for (size_t i = 0; st == KR_OK && w->rest == 0 && i < lanes(w); i++)
+        take(w, nth(w, i), w->first);
     bool any = true;
     for (size_t t = 1; st == KR_OK && any; t++) {
         bool measure = w->rest == 0 && t == 1;
-        if (!kr_eval_tick(w->e, KR_PHASE_DECODE, w->rest + t - 1, w->rest + w->max_tokens - 1))
+        if (!tick(w, w->rest + t - 1))
             return kr_fail(err, KR_ECANCELED, "canceled");
         st = step_all(w, (step_kind){true, measure}, &any, err);
     }
+    for (size_t i = 0; i < lanes(w); i++)
+        close_lane(w, nth(w, i));
+    return st;
+}
+
+kr_status kr_eval_decode(kr_eval_work *w, kr_error *err) {
+    size_t arms = w->e->opt.n_arms, at_once = arms_at_once(w);
+    w->res->bytes_lanes = (at_once + 1) * lane_bytes(w);
+    kr_status st = KR_OK;
+    do {
+        w->to = w->from + at_once < arms ? w->from + at_once : arms;
+        st = decode_group(w, err);
+        w->from = w->to;
+    } while (st == KR_OK && w->from < arms);
     return st;
 }

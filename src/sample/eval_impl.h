@@ -4,7 +4,10 @@
 
 #include "sample/eval.h"
 
-enum { KR_EVAL_ROWS = 64 }; /* most rows of one step; more arms take several */
+enum {
+    KR_EVAL_ROWS = 64,            /* most rows of one step; more arms take several */
+    KR_EVAL_LANE_BYTES = 16 << 20 /* what new entries of all arms may always take */
+};
 
 struct kr_eval {
     const kr_model *m;
@@ -24,6 +27,7 @@ typedef struct {
     kr_eval_result *res;
     size_t n, rest;      /* tokens in the cache, tokens of the prompt fed after eviction */
     size_t max_tokens;
+    size_t from, to;     /* arms being decoded */
     uint64_t key;
     kr_kv *full;
     kr_taps *taps;

@@ -130,6 +130,13 @@ static void more_arms_than_a_step_has_rows(void **state) {
     kr_eval_result *r = run(m, (kr_eval_options){.threads = 2}, arm, MANY, t, N, 0);
     for (size_t i = n; i < MANY; i++)
         same_arm(r, &r->arm[i], &r->arm[i % n]);
+    /* In small groups, to save memory. */
+    kr_eval_result *s = run(m, (kr_eval_options){.threads = 2, .lane_bytes = 1}, arm, MANY, t, N, 0);
+    assert_true(s->steps > 10 * r->steps && s->bytes_lanes < r->bytes_lanes / 10);
+    for (size_t i = 0; i < MANY; i++)
+        same_arm(r, &r->arm[i], &s->arm[i]);
+    same_arm(r, &r->full, &s->full);
+    kr_eval_result_free(s);
     kr_eval_result_free(r);
     kr_model_close(m);
 }
