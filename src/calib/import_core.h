@@ -100,6 +100,7 @@ typedef struct {
     size_t full;          /* run */
     size_t first, n;      /* requests */
     bool ids;             /* all its rows have a native id */
+    size_t alike;         /* rows whose content another row has too, where there are no ids */
     size_t joined;        /* compressed runs with at least one match */
     const char *left_out; /* why its requests are not used */
 } kr_group;

@@ -176,8 +176,22 @@ static kr_status tidy(kr_import *im, kr_run *run, bool *ids, kr_error *err) {
     return st;
 }
 
+/* Rows that share their key with another. */
+static kr_status count_alike(const kr_import *im, size_t *out, kr_error *err) {
+    row_view v = {im->rows, sizeof *im->rows, im->n_rows};
+    index_t x;
+    if (!index_make(&x, &v, false))
+        return kr_fail(err, KR_ENOMEM, "out of memory to compare rows");
+    for (size_t i = 0; i < v.n; i++)
+        *out += x.next[i] != 0 || x.tail[i] != i || lookup(&x, &v, row_at(&v, i)) != i;
+    index_free(&x);
+    return KR_OK;
+}
+
 kr_status kr_import_join_full(kr_import *im, kr_group *g, kr_run *run, kr_error *err) {
     kr_status st = tidy(im, run, &g->ids, err);
+    if (st == KR_OK && !g->ids)
+        st = count_alike(im, &g->alike, err);
     if (st != KR_OK)
         return st;
     size_t need = im->n_reqs + im->n_rows;
@@ -295,6 +309,11 @@ static void report(joint *j) {
         kr_import_say(im, KR_NOTE_INFO,
                       "%s: rows in another order than the full-KV run, joined by %s.", r->name,
                       r->joined_by);
+    if (strcmp(r->joined_by, "position") == 0)
+        kr_import_say(im, KR_NOTE_INFO,
+                      "%s: joined by position, because %zu rows of the full-KV run share their "
+                      "content with another; both files have the same order of contents.",
+                      r->name, j->g->alike);
     if (r->prompts_differ > 0)
         kr_import_say(
             im, KR_NOTE_WARNING,
@@ -321,6 +340,8 @@ kr_status kr_import_join_run(kr_import *im, kr_group *g, kr_run *run, int64_t *u
         for (size_t i = 0; i < im->n_rows && i < g->n; i++)
             pair(&j, i, &im->rows[i]);
         run->surplus = im->n_rows > g->n ? im->n_rows - g->n : 0;
+        if (g->alike > 0 && !j.ids)
+            run->joined_by = "position";
     } else {
         run->order_differs = im->n_rows == g->n;
         if ((st = pair_by_index(&j, err)) != KR_OK)

@@ -152,10 +152,25 @@ static bool other_filter(kr_import *im, kr_run *run, const kr_lit *row, const kr
     return run->variant != 0;
 }
 
+static uint64_t hash_of(const kr_lit *v) {
+    kr_key k = kr_key_start();
+    if (v == NULL)
+        return 0;
+    kr_key_add(&k, v->s, v->len);
+    return k.a | 1;
+}
+
+/* doc_hash tells versions of the data apart, prompt_hash what the model was asked. */
+static void take_hashes(kr_row_in *in, const kr_lit *row, const kr_lit *id) {
+    in->key = kr_key_start();
+    kr_key_add(&in->key, id->s, id->len);
+    in->data = hash_of(kr_lit_get(row, "doc_hash"));
+    in->prompt = hash_of(kr_lit_get(row, "prompt_hash"));
+}
+
 static kr_status take_row(kr_import *im, kr_run *run, const kr_lit *row, const char *text,
                           size_t line, kr_error *err) {
-    const kr_lit *id = kr_lit_get(row, "doc_id"), *hash = kr_lit_get(row, "doc_hash");
-    const kr_lit *prompt = kr_lit_get(row, "prompt_hash");
+    const kr_lit *id = kr_lit_get(row, "doc_id");
     const kr_lit *p = first_item(kr_lit_get(row, "filtered_resps"));
     double x = 0;
     (void)text;
@@ -185,18 +200,7 @@ static kr_status take_row(kr_import *im, kr_run *run, const kr_lit *row, const c
         return kr_fail(err, KR_EFORMAT,
                        "%s:%zu: the score %g is outside 0 to 1; kvrisk needs a utility", run->path,
                        line, x);
-    in.key = kr_key_start();
-    kr_key_add(&in.key, id->s, id->len);
-    if (hash != NULL) {
-        kr_key k = kr_key_start();
-        kr_key_add(&k, hash->s, hash->len);
-        in.data = k.a;
-    }
-    if (prompt != NULL) {
-        kr_key k = kr_key_start();
-        kr_key_add(&k, prompt->s, prompt->len);
-        in.prompt = k.a | 1;
-    }
+    take_hashes(&in, row, id);
     return kr_run_row(im, run, &in, err);
 }
 

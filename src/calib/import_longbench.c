@@ -3,6 +3,7 @@
  * of folders and files are all there is, and what they do not tell must be given. */
 #include "calib/import_core.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,6 +97,29 @@ static void take_row_scores(kr_import *im, kr_run *run) {
     kr_arena_free(&a);
 }
 
+/* result.json: {dataset: mean}, in percent and rounded to two decimals. */
+static void check_mean(kr_import *im, const kr_run *run) {
+    kr_arena a = {0};
+    char *dir = kr_path_dir(run->path);
+    const char *path = dir != NULL ? kr_import_text(im, "%s/result.json", dir) : "";
+    double stated, sum = 0;
+    size_t n = 0;
+    for (size_t t = 0; t < run->n_sum; t++) {
+        sum += run->sum[t];
+        n += run->count[t];
+    }
+    bool there = false;
+    for (size_t i = 0; i < im->tree.n && !there; i++)
+        there = strcmp(im->tree.path[i], path) == 0;
+    if (there && n > 0 &&
+        kr_lit_number(kr_lit_get(kr_json_first(path, &a), run->subset), false, &stated) &&
+        fabs(100 * sum / (double)n - stated) > 0.005 + 1e-9)
+        kr_import_say(im, KR_NOTE_WARNING, "%s: mean %.4f here and %.4f in result.json beside it.",
+                      run->name, 100 * sum / (double)n, stated);
+    kr_arena_free(&a);
+    free(dir);
+}
+
 static kr_status take_row(kr_import *im, kr_run *run, const kr_lit *row, const char *text,
                           size_t line, kr_error *err) {
     (void)text;
@@ -107,6 +131,8 @@ static kr_status read_run(kr_import *im, kr_run *run, kr_error *err) {
     kr_status st = kr_import_json(im, run, take_row, err);
     if (st == KR_OK && run->variant != V2)
         take_row_scores(im, run);
+    if (st == KR_OK && run->variant != V2)
+        check_mean(im, run);
     return st;
 }
 

@@ -96,7 +96,10 @@ static void rows_that_cannot_be_told_apart_are_refused_in_another_order(void **s
         HEAD "vt,1,['1'],P,,0.5\nvt,2,['1'],P,,0.5\nqa_1,x,['x'],P,,0.5\n");
     put(FULL "/metrics.json", "{}");
     put(SNAP "/metrics.json", "{}");
-    gives(kvpress, "policies: snapkv keeps 0.5 (mean 0.5)\n"
+    gives(kvpress, "note: ruler__4096__acme--Tiny-1B__snapkv__0.50: joined by position, because 2 "
+                   "rows of the full-KV run share their content with another; both files have the "
+                   "same order of contents.\n"
+                   "policies: snapkv keeps 0.5 (mean 0.5)\n"
                    "vt-00000 1 1\n"
                    "vt-00001 1 0\n"
                    "qa_1-00000 1 1\n"); /* the same order: safe */

@@ -291,6 +291,7 @@ static void adakv_row_scores_are_used_and_compared(void **state) {
         "93}\n{\"pred\":\"Esk\",\"answers\":[\"Esk\"],\"all_classes\":null,\"length\":3002,"
         "\"time\":1.93}\n");
     put("pred/full_Tiny/list_result.json", "{\"hotpotqa\": [1.0, 1.0]}");
+    put("pred/full_Tiny/result.json", "{\"hotpotqa\": 99.0}");
     put("pred/ada_512_Tiny/hotpotqa.jsonl",
         "{\"pred\":\"Ouse\",\"answers\":[\"Ouse\"],\"all_classes\":null,\"length\":3001,\"time\":1."
         "93}\n{\"pred\":\"Dee\",\"answers\":[\"Esk\"],\"all_classes\":null,\"length\":3002,"
@@ -303,6 +304,8 @@ static void adakv_row_scores_are_used_and_compared(void **state) {
     put("pred/ada_128_Tiny/list_result.json", "{\"hotpotqa\": [1.0]}");
     gives((kr_import_opts){.kind = "auto"},
           "note: read as adakv: LongBench files beside a list_result.json.\n"
+          "warning: full_Tiny/hotpotqa: mean 100.0000 here and 99.0000 in result.json "
+          "beside it.\n"
           "warning: ada_128_Tiny/hotpotqa: list_result.json has 1 scores for 2 rows and is "
           "not used.\n"
           "warning: ada_512_Tiny/hotpotqa: the source's own score differs from the "
