@@ -26,11 +26,12 @@ ccname := $(if $(findstring clang,$(CC)),clang,gcc)
 B      := build/$(ccname)$(if $(SAN),-san)$(if $(WERROR),-werror)
 Q      := $(if $(V),,@)
 
-# Debian packages. Tests add to what the build needs; `make deps` installs both.
+# Debian packages. Tests add to what the build needs; `make deps` installs both. parallel: shards of a
+# calibration run are tested as the README says they are run.
 DEPS_BUILD := gcc libc6-dev make pkg-config libncurses-dev libcjson-dev libgsl-dev libopenblas-dev \
               libssl-dev libunistring-dev libyaml-dev
 DEPS_TEST  := libcmocka-dev tmux ncurses-term procps locales python3 python3-scipy valgrind clang \
-              libclang-rt-dev
+              libclang-rt-dev parallel
 
 PKGS      := libcjson gsl libcrypto openblas yaml-0.1
 TERM_PKGS := ncursesw

@@ -68,9 +68,17 @@ done
 run "$t/whole.jsonl" 2>/dev/null || fail "a complete file is not left as it is"
 run "$t/whole.jsonl" --name x 2>/dev/null && fail "a complete file was replaced"
 
-for i in 3 1 4 2; do
-    run "$t/s$i.jsonl" --shard $i/4 2>/dev/null
-done
+if command -v parallel >/dev/null; then # as the README shows
+    parallel -j 2 ./kvrisk calibrate --model data/samples/mini-llama.gguf --requests "$t/r.jsonl" \
+        --protocol query_aware --methods snapkv,adakv,alpha=0.3,knorm,refreekv:0.001,0.01 \
+        --ladder 0.8:0.2:0.3 --declare 0.10,0.05,0.95 --declared 2026-01-02 --threads 1 \
+        --shard '{}/4' -o "$t/s{}.jsonl" ::: 3 1 4 2 2>/dev/null </dev/null
+else
+    echo "note: GNU parallel is not installed, shards run one after another"
+    for i in 3 1 4 2; do
+        run "$t/s$i.jsonl" --shard $i/4 2>/dev/null
+    done
+fi
 ./kvrisk merge "$t/s2.jsonl" "$t/s4.jsonl" "$t/s1.jsonl" "$t/s3.jsonl" -o "$t/merged.jsonl"
 cmp "$t/whole.jsonl" "$t/merged.jsonl" || fail "merged shards differ from one run"
 ./kvrisk merge "$t/s2.jsonl" "$t/s4.jsonl" "$t/s1.jsonl" -o "$t/m2.jsonl" 2>"$t/err" && fail "merged three of four"
