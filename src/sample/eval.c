@@ -432,6 +432,9 @@ kr_status kr_eval_request(kr_eval *e, const kr_sample_request *q, kr_eval_result
     if (q->whole && e->opt.protocol == KR_QUERY_AGNOSTIC)
         return kr_fail(err, KR_EINVAL, "request %.80s is one prompt without parts, which "
                        "query_agnostic cannot cut; give context and question", q->id);
+    if (*q->context == '\0' && e->opt.protocol == KR_QUERY_AGNOSTIC)
+        return kr_fail(err, KR_EINVAL, "request %.80s: the context is empty, so there is nothing to "
+                       "evict", q->id);
     int32_t *ids = NULL;
     size_t n, split;
     kr_eval_result *r = NULL;

@@ -183,7 +183,8 @@ static kr_status read_own(const reader *r, kr_sample_request *q) {
     if (st == KR_OK)
         st = count(r, "max_tokens", DEFAULT_TOKENS, &q->max_tokens);
     if (st == KR_OK)
-        st = list(r, has(r, "answers") ? "answers" : "answer", true, &q->answers);
+        st = list(r, has(r, "answer") && !has(r, "answers") ? "answer" : "answers", true,
+                  &q->answers);
     if (st == KR_OK)
         st = list(r, "all_classes", false, &q->classes);
     if (st != KR_OK)
