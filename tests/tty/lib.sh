@@ -29,7 +29,7 @@ start() {
     windows=$((windows + 1))
     socket=kvrisk-test-$$-$windows
     LC_ALL=C.UTF-8 tmux -u -L "$socket" -f /dev/null new-session -d -x "$w" -y "$h" \
-        "cd $tmp && exec env -u NO_COLOR -u ESCDELAY HOME=$tmp XDG_CONFIG_HOME=$tmp/config XDG_STATE_HOME=$tmp/state TERM=tmux-256color LC_ALL=C.UTF-8 $vars $*"
+        "cd $tmp && exec env -u NO_COLOR -u ESCDELAY HOME=$tmp XDG_CONFIG_HOME=$tmp/config XDG_STATE_HOME=$tmp/state TERM=tmux-256color LC_ALL=C.UTF-8 LSAN_OPTIONS=suppressions=$here/tests/tty/lsan.supp:print_suppressions=0 $vars $*"
     t set -g remain-on-exit on >/dev/null 2>&1
     t set -g status off >/dev/null 2>&1
     t resize-window -x "$w" -y "$h" >/dev/null 2>&1
