@@ -134,8 +134,10 @@ test-only: kvrisk $(UNITS)
 test-units: $(UNITS)
 	@tests/run.sh $(UNITS)
 
+# OpenBLAS starts a thread when it is loaded, whose stack counts as possibly lost.
 check-mem: $(UNITS)
-	@RUNNER="valgrind -q --leak-check=full --error-exitcode=9" tests/run.sh $(UNITS)
+	@RUNNER="valgrind -q --leak-check=full --errors-for-leak-kinds=definite --error-exitcode=9" \
+	    tests/run.sh $(UNITS)
 
 fuzz: $(FUZZERS)
 	@for f in $(FUZZERS); do \

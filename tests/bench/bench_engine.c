@@ -1,7 +1,9 @@
 /* bench_engine.c - the engine beside what bounds it, in one run: prompts beside sgemm on the same
  * shapes, single tokens beside a plain read of the same bytes.
  *
- *   bench_engine [quick]      QUICK leaves out the long contexts */
+ *   bench_engine [quick] [busy]
+ *     quick   without the long contexts
+ *     busy    one thread by processor time: meaningful while the machine does other work too */
 #include <cblas.h>
 #include <errno.h>
 #include <pthread.h>
@@ -17,9 +19,11 @@
 #include "engine/run.h"
 #include "../engine/genmodel.h"
 
+static clockid_t bench_clock = CLOCK_MONOTONIC;
+
 static double now(void) {
     struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
+    clock_gettime(bench_clock, &ts);
     return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
@@ -261,8 +265,15 @@ static void bench_memory(const char *name, const char *path, size_t threads, siz
 }
 
 int main(int argc, char **argv) {
-    bool quick = argc > 1 && strcmp(argv[1], "quick") == 0;
+    bool quick = false;
     size_t threads = kr_pool_cores();
+    for (int i = 1; i < argc; i++) {
+        quick = quick || strcmp(argv[i], "quick") == 0;
+        if (strcmp(argv[i], "busy") == 0) {
+            threads = 1;
+            bench_clock = CLOCK_PROCESS_CPUTIME_ID;
+        }
+    }
     const char *dir = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp";
     char path[512];
     struct {
@@ -271,7 +282,8 @@ int main(int argc, char **argv) {
     } models[] = {{"110M F32", gen_110m}, {"110M Q8_0", gen_110m}, {"15M F32", gen_15m},
                   {"15M Q8_0", gen_15m}};
     models[1].g.type = models[3].g.type = KR_QUANT_Q8_0;
-    printf("engine: %zu threads, kernels %s, %s\n", threads, kr_kern_best()->name,
+    printf("engine: %zu threads%s, kernels %s, %s\n", threads,
+           bench_clock == CLOCK_MONOTONIC ? "" : " (processor time)", kr_kern_best()->name,
            openblas_get_config());
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         snprintf(path, sizeof path, "%s/kvrisk-bench-%ld.gguf", dir, (long)getpid());

