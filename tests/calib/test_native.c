@@ -344,7 +344,7 @@ static void the_bundled_samples_load(void **state) {
     (void)state;
     kr_error e = {0};
     kr_calib *c;
-    if (kr_calib_load("data/samples/mini-ruler.jsonl", &c, &e) != KR_OK)
+    if (kr_calib_load("tests/fixtures/prototype/mini-ruler.jsonl", &c, &e) != KR_OK)
         fail_msg("%s", e.msg);
     assert_int_equal(kr_calib_n(c, KR_SPLIT_CAL), 600);
     assert_int_equal(kr_calib_policies(c), 117);

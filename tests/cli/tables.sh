@@ -2,7 +2,8 @@
 # sweep, map, info and export: text, CSV, JSON, refusals; nothing half-written.
 set -eu
 s=data/samples
-f=$s/mini-ruler.jsonl
+p=tests/fixtures/prototype
+f=$p/mini-ruler.jsonl
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 python=$([ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)

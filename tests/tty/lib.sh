@@ -14,7 +14,7 @@ socket=kvrisk-test-$$ # a new server for each window: one that ends must not mee
 windows=0
 trap 'tmux -L "$socket" kill-server 2>/dev/null; rm -rf "$tmp"' EXIT
 trap 'exit 1' INT TERM
-sample=$here/data/samples/mini-ruler.jsonl
+sample=$here/tests/fixtures/prototype/mini-ruler.jsonl
 patience=${TTY_PATIENCE:-150} # tenths of a second
 
 t() { tmux -L "$socket" "$@"; }

@@ -15,7 +15,7 @@
 #include "ui/config.h"
 #include "ui/model.h"
 
-static const char sample[] = "data/samples/mini-ruler.jsonl";
+static const char sample[] = "tests/fixtures/prototype/mini-ruler.jsonl";
 static const char published[] = "data/samples/published-llama31-8b-longbench.json";
 static const char adaptive[] = "data/samples/published-llama31-8b-longbench-refreekv.json";
 

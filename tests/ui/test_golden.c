@@ -19,7 +19,7 @@ typedef struct {
     const char *file;
 } shot;
 
-#define RULER "data/samples/mini-ruler.jsonl"
+#define RULER "tests/fixtures/prototype/mini-ruler.jsonl"
 #define COUNTS "data/samples/published-llama31-8b-longbench.json"
 #define SNAP ":method snapkv\n"
 

@@ -31,7 +31,7 @@ static double kept(const opened *x, const char *method) {
     return kr_share_kept(x->c, m, kr_analysis_line(x->a, m)->certified);
 }
 
-#define SAMPLE "data/samples/mini-ruler.jsonl"
+#define SAMPLE "tests/fixtures/prototype/mini-ruler.jsonl"
 #define PUBLISHED "data/samples/published-llama31-8b-longbench.json"
 
 static void a_family_shares_the_error_level_among_its_methods(void **state) {

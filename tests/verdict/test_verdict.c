@@ -98,7 +98,7 @@ static void the_bundled_sample_is_certified_as_measured(void **state) {
                 {"h2o", "FULL", "80", 25},            {"random", "FULL", "FULL", 155},
                 {"streaming_llm", "FULL", "FULL", 186}, {"tova", "FULL", "FULL", 362},
                 {"knorm", "FULL", "FULL", 572}};
-    opened x = open_file("data/samples/mini-ruler.jsonl");
+    opened x = open_file("tests/fixtures/prototype/mini-ruler.jsonl");
     assert_int_equal(kr_analysis_max_events(x.a), 20);
     assert_int_equal(kr_analysis_state(x.a), KR_STATE_LOCKED);
     assert_int_equal(kr_analysis_certified_count(x.a), 4);
@@ -142,7 +142,7 @@ static void published_counts_are_judged_as_published(void **state) {
 
 static void any_other_contract_is_what_if_until_it_is_back(void **state) {
     (void)state;
-    opened x = open_file("data/samples/mini-ruler.jsonl");
+    opened x = open_file("tests/fixtures/prototype/mini-ruler.jsonl");
     kr_error e;
     assert_int_equal(kr_analysis_set(x.a, contract("0.11", "0.05", "0.95"), &e), KR_OK);
     assert_int_equal(kr_analysis_state(x.a), KR_STATE_WHAT_IF);
@@ -161,7 +161,7 @@ static void a_contract_out_of_its_domain_changes_nothing(void **state) {
                                          {"0.1", "1", "0.95"},     {"0.1", "0.05", "1"},
                                          {"0.1", "0.05", "0.4"},   {"0.1", "1.5", "0.95"},
                                          {"99999999999", "0.05", "0.95"}};
-    opened x = open_file("data/samples/mini-ruler.jsonl");
+    opened x = open_file("tests/fixtures/prototype/mini-ruler.jsonl");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         kr_error e = {0};
         assert_int_equal(kr_analysis_set(x.a, contract(bad[i][0], bad[i][1], bad[i][2]), &e),
@@ -175,7 +175,7 @@ static void a_contract_out_of_its_domain_changes_nothing(void **state) {
 
 static void too_few_requests_are_said_to_be_too_few(void **state) {
     (void)state;
-    opened x = open_file("data/samples/mini-ruler.jsonl");
+    opened x = open_file("tests/fixtures/prototype/mini-ruler.jsonl");
     kr_error e;
     kr_buf b = {0};
     assert_int_equal(kr_analysis_set(x.a, contract("0.1", "0.001", "0.95"), &e), KR_OK);
@@ -279,7 +279,7 @@ static void without_a_declared_contract_everything_is_what_if(void **state) {
 
 static void a_point_elsewhere_equals_setting_the_contract(void **state) {
     (void)state;
-    opened x = open_file("data/samples/mini-ruler.jsonl");
+    opened x = open_file("tests/fixtures/prototype/mini-ruler.jsonl");
     kr_error e;
     for (int i = 0; i < 300; i++) {
         kr_contract k = {kr_dec_make(i % 7 * 5, 2), kr_dec_make(1 + i % 19, 2),
@@ -309,7 +309,7 @@ static void a_point_elsewhere_equals_setting_the_contract(void **state) {
 
 static void task_rows_add_up_and_flag_what_they_show(void **state) {
     (void)state;
-    opened x = open_file("data/samples/mini-ruler.jsonl");
+    opened x = open_file("tests/fixtures/prototype/mini-ruler.jsonl");
     kr_task_row rows6[6];
     kr_error e;
     size_t m = method(&x, "snapkv");
@@ -352,7 +352,7 @@ static void grids_have_exact_steps(void **state) {
 
 static void exports_carry_the_state_and_the_hash(void **state) {
     (void)state;
-    opened x = open_file("data/samples/mini-ruler.jsonl");
+    opened x = open_file("tests/fixtures/prototype/mini-ruler.jsonl");
     kr_buf b = {0};
     kr_export_point(x.a, method(&x, "snapkv"), "for \"server\" 7", &b);
     assert_has(b.s, "\"state\":\"LOCKED\"");
@@ -369,7 +369,7 @@ static void exports_carry_the_state_and_the_hash(void **state) {
 
 static void a_csv_of_points_grows_by_rows(void **state) {
     (void)state;
-    opened x = open_file("data/samples/mini-ruler.jsonl");
+    opened x = open_file("tests/fixtures/prototype/mini-ruler.jsonl");
     char path[64];
     kr_error e;
     snprintf(path, sizeof path, "/tmp/kvrisk-points-%ld.csv", (long)getpid());
