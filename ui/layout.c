@@ -89,7 +89,9 @@ static void small(kr_layout *l, kr_screen s, kr_rect body, const kr_layout_need 
 static void main_one(kr_layout *l, kr_rect body, const kr_layout_need *n) {
     kr_rect in = open_box(l, body);
     l->pane[KR_PANE_CONTRACT] = next(&in, 3);
-    l->pane[KR_PANE_STATEMENT] = next(&in, statement_rows(n, in.w));
+    /* A row more for the numbers of the verdict where the methods leave one. */
+    int rows = statement_rows(n, in.w);
+    l->pane[KR_PANE_STATEMENT] = next(&in, rows + (in.h - rows - 1 > n->methods ? 1 : 0));
     l->pane[KR_PANE_METHODS] = in;
 }
 

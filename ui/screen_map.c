@@ -59,7 +59,7 @@ static void draw_map_cell(kr_view *v, const grid *g, int gx, int gy) {
     int room = g->cell - 2;
     for (int i = 0; i < g->high; i++)
         kr_canvas_field(v->c, g->in, x, y + i, g->cell, KR_LEFT, role, "");
-    if (strcmp(text, "FULL") == 0)
+    if (strcmp(text, "FULL") == 0 && g->marks)
         snprintf(whole, sizeof whole, "%s", text);
     else if (g->marks)
         snprintf(whole, sizeof whole, "%c%*s", mark, room - 1, text);
@@ -127,7 +127,8 @@ void kr_draw_map(kr_view *v, kr_rect r) {
     kr_field_text(a, KR_FIELD_CONFIDENCE, conf);
     snprintf(title, sizeof title, "map: %s, %s", modes[a->map_mode],
              kr_calib_method(a->calib, a->method)->name);
-    snprintf(note, sizeof note, "tolerance × risk, confidence %s", conf);
+    bool roomy = kr_text_width(title) + 44 < r.w;
+    snprintf(note, sizeof note, "%sconfidence %s", roomy ? "tolerance × risk, " : "", conf);
     kr_rect in = kr_view_pane(v, r, title, note);
     grid g = {.in = in,
               .label = 6,
@@ -202,8 +203,8 @@ void kr_draw_cell(kr_view *v, kr_rect r) {
     }
     y++;
     kr_level_label(a, a->method, k->point.empirical, level);
-    y = fact(v, in, y, "empirical keeps", KR_ROLE_EMP, k->point.empirical < 0 ? "full KV" : level);
-    y = fact(v, in, y, "", KR_ROLE_EMP, "no guarantee");
+    snprintf(s, sizeof s, "%s, no guarantee", k->point.empirical < 0 ? "full KV" : level);
+    y = fact(v, in, y, "empirical keeps", KR_ROLE_EMP, s);
     if (isfinite(k->share - k->empirical_share)) {
         snprintf(s, sizeof s, "%.0f points of KV", 100 * (k->share - k->empirical_share));
         y = fact(v, in, y, "gap", KR_ROLE_TEXT, s);

@@ -193,8 +193,9 @@ void kr_draw_plot(kr_view *v, kr_rect r) {
     char title[160], tolerance[40];
     bool by_share = shares_fall(f);
     kr_field_text(a, KR_FIELD_TOLERANCE, tolerance);
-    const char *legend = r.w >= 72   ? "━ rate  ┄ upper  ╌ risk"
-                         : r.w >= 60 ? "━ ┄ upper  ╌ risk"
+    bool ascii = kr_canvas_look(v->c) == KR_LOOK_ASCII || a->set.alphabet == KR_PLOT_ASCII;
+    const char *legend = r.w >= 72 ? ascii ? "* rate  ' upper  - risk" : "━ rate  ┄ upper  ╌ risk"
+                         : r.w >= 60 ? ascii ? "' upper  - risk" : "┄ upper  ╌ risk"
                                      : NULL;
     snprintf(title, sizeof title, r.w >= 60 ? "P(drop > %s) by %s, %s" : "P(drop > %s)", tolerance,
              by_share ? "share kept" : "level", kr_calib_method(a->calib, a->method)->name);

@@ -166,10 +166,8 @@ void kr_draw_tasks(kr_view *v, kr_rect r) {
         return;
     }
     task_columns c = fit_tasks(a, in.w);
-    int head = in.h > 6 || (int)a->tasks.n + 1 <= in.h ? 1 : 0,
-        foot = full && in.h > (int)a->tasks.n + 2 ? 3
-               : full                             ? 1
-                                                  : 0;
+    int n = (int)a->tasks.n, head = in.h > 6 || n + 1 <= in.h ? 1 : 0;
+    int spare = in.h - head - n, foot = !full ? 0 : spare < 1 ? 1 : spare > 3 ? 3 : spare;
     if (head > 0)
         tasks_header(v, in, &c);
     kr_rect list = {in.x, in.y + head, in.w, in.h - head - foot};
