@@ -68,8 +68,9 @@ typedef struct {
 
 typedef struct kr_import kr_import;
 
-/* Finds and understands the runs. On error *out is untouched, unless `keep` is true and the fault is
- * in what was found: then *out may be set beside the error, to be explained. */
+/* Finds and understands the runs. *out is set also when this fails, so that what was understood can
+ * be explained; it must be freed in any case (NULL when there was no memory). err must not be NULL,
+ * here and below. */
 kr_status kr_import_open(const kr_import_opts *opts, kr_import **out, kr_error *err);
 /* Reads all rows, scores and joins them. */
 kr_status kr_import_read(kr_import *im, kr_error *err);

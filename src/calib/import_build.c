@@ -175,7 +175,7 @@ static void list_sources(maker *m) {
         bool known = r->sha256[0] == '\0';
         for (size_t k = 0; k < m->n_source && !known; k++)
             known = strcmp(m->source[k].path, r->path) == 0;
-        const char *role = i == im->second ? "full2" : r->full ? "full" : r->method;
+        const char *role = r->second ? "full2" : r->full ? "full" : r->method;
         if (!known)
             m->source[m->n_source++] = (kr_source){r->path, r->sha256, role};
         for (size_t k = 0; k < r->n_parts && !known; k++)

@@ -362,10 +362,10 @@ static bool below_paths(const kr_import_opts *o) {
 
 kr_status kr_import_open(const kr_import_opts *opts, kr_import **out, kr_error *err) {
     kr_import *im = calloc(1, sizeof *im);
+    *out = NULL;
     if (im == NULL)
         return kr_fail(err, KR_ENOMEM, "out of memory");
     im->opts = *opts;
-    im->second = KR_NONE;
     kr_status st = KR_OK;
     for (size_t i = 0; st == KR_OK && i < opts->n_paths; i++)
         st = kr_tree_walk(opts->paths[i], &im->tree, err);
@@ -412,24 +412,29 @@ static kr_status read_full_runs(kr_import *im, kr_error *err) {
     return KR_OK;
 }
 
-static kr_status read_second(kr_import *im, kr_error *err) {
-    int64_t *u = malloc((im->n_reqs + 1) * sizeof *u);
-    if (u == NULL)
-        return kr_fail(err, KR_ENOMEM, "out of memory");
-    for (size_t i = 0; i < im->n_reqs; i++)
-        u[i] = KR_MISSING;
-    kr_run *run = &im->runs[im->second];
+/* Reads one run of the second pass; u [n_reqs] holds what is known of it so far. */
+static kr_status read_second(kr_import *im, kr_run *run, int64_t *u, kr_error *err) {
     kr_status st = read_run(im, run, err);
     if (st == KR_OK)
         st = kr_import_join_run(im, &im->groups[run->group], run, u, err);
-    for (size_t i = 0; i < im->n_reqs && st == KR_OK; i++)
-        im->reqs[i].full2 = u[i];
     if (st == KR_OK && strcmp(run->sha256, im->runs[im->groups[run->group].full].sha256) == 0)
         kr_import_say(im, KR_NOTE_WARNING,
                       "%s holds the same bytes as the first full-KV run: it proves nothing about "
                       "run-to-run noise.",
                       run->name);
-    im->second_rows = run->matched;
+    return st;
+}
+
+static kr_status read_second_runs(kr_import *im, kr_error *err) {
+    int64_t *u = malloc((im->n_reqs + 1) * sizeof *u);
+    kr_status st = u != NULL ? KR_OK : kr_fail(err, KR_ENOMEM, "out of memory");
+    for (size_t i = 0; i < im->n_reqs && st == KR_OK; i++)
+        u[i] = KR_MISSING;
+    for (size_t i = 0; i < im->n_runs && st == KR_OK; i++)
+        if (im->runs[i].second)
+            st = read_second(im, &im->runs[i], u, err);
+    for (size_t i = 0; i < im->n_reqs && st == KR_OK; i++)
+        im->reqs[i].full2 = u[i];
     free(u);
     return st;
 }
@@ -453,8 +458,8 @@ kr_status kr_import_read(kr_import *im, kr_error *err) {
             st = kr_import_join_run(im, &im->groups[run->group], run,
                                     im->policies[run->policy].utility, err);
     }
-    if (st == KR_OK && im->second != KR_NONE)
-        st = read_second(im, err);
+    if (st == KR_OK && im->opts.second_full != NULL)
+        st = read_second_runs(im, err);
     if (st == KR_OK && im->importer->finish != NULL)
         im->importer->finish(im);
     drop_rows(im);

@@ -72,6 +72,7 @@ typedef struct kr_run {
     const char *level_from;
     const char *rerun_of; /* runs with the same text here are reruns of one another; NULL: none */
     unsigned rerun;       /* 0 for the first */
+    bool second;          /* of the second full-KV pass */
     bool complete;        /* everything was written that a finished run writes */
     const char *left_out; /* why it is not used; NULL: used */
     int variant;          /* the importer's own */
@@ -137,9 +138,8 @@ struct kr_import {
     kr_buf ids; /* native ids, each terminated */
     kr_note *notes;
     size_t n_notes, cap_notes;
-    size_t used, dropped, second_rows; /* requests in the result, left out */
+    size_t used, dropped; /* requests in the result, left out */
     size_t runs_read;
-    size_t second; /* run of the second full-KV pass, or KR_NONE */
 };
 
 struct kr_importer {

@@ -194,6 +194,11 @@ kr_status kr_import_join_full(kr_import *im, kr_group *g, kr_run *run, kr_error 
         st = count_alike(im, &g->alike, err);
     if (st != KR_OK)
         return st;
+    if (g->alike == im->n_rows && im->n_rows >= 4)
+        return kr_fail(err, KR_EFORMAT,
+                       "%s: every request occurs more than once and not in the same order again (a "
+                       "second run was appended?); which rows count cannot be known",
+                       run->path);
     size_t need = im->n_reqs + im->n_rows;
     if (need > UINT32_MAX / 2)
         return kr_fail(err, KR_EFORMAT, "more than %u requests", UINT32_MAX / 2);

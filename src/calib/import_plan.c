@@ -323,35 +323,63 @@ static kr_status check_coverage(kr_import *im, kr_error *err) {
     return st;
 }
 
+static size_t depth_of(const char *path) {
+    size_t n = 0;
+    for (; *path != '\0'; path++)
+        n += *path == '/';
+    return n;
+}
+
+/* Of several full-KV runs of the same data below the place given, the outermost is meant. */
+static bool outer_exists(const kr_import *im, const kr_run *r) {
+    for (size_t i = 0; i < im->n_runs; i++) {
+        const kr_run *o = &im->runs[i];
+        if (o->second && o != r && same(o->subset, r->subset) &&
+            depth_of(o->path) < depth_of(r->path))
+            return true;
+    }
+    return false;
+}
+
+/* Sets aside the full-KV runs below --second-full. */
 static kr_status find_second(kr_import *im, kr_error *err) {
-    if (im->opts.second_full == NULL)
-        return KR_OK;
-    size_t len = strlen(im->opts.second_full);
-    while (len > 1 && im->opts.second_full[len - 1] == '/')
+    const char *place = im->opts.second_full;
+    size_t found = 0, len = place != NULL ? strlen(place) : 0;
+    while (len > 1 && place[len - 1] == '/')
         len--;
+    for (size_t i = 0; i < im->n_runs && place != NULL; i++) {
+        kr_run *r = &im->runs[i];
+        r->second = r->full && r->left_out == NULL && strncmp(r->path, place, len) == 0 &&
+                    (r->path[len] == '/' || r->path[len] == '\0');
+    }
     for (size_t i = 0; i < im->n_runs; i++) {
         kr_run *r = &im->runs[i];
-        bool under = strncmp(r->path, im->opts.second_full, len) == 0 &&
-                     (r->path[len] == '/' || r->path[len] == '\0');
-        if (!r->full || !under || strchr(r->path + len + (r->path[len] == '/'), '/') != NULL)
+        if (!r->second)
             continue;
-        im->second = i;
-        r->left_out = "the second full-KV run";
-        return KR_OK;
+        found++;
+        r->left_out =
+            outer_exists(im, r) ? "a rerun of the second full-KV run" : "the second full-KV run";
     }
-    return kr_fail(err, KR_EFORMAT,
-                   "%s: no full-KV run there among the paths given (it must lie below one of them)",
-                   im->opts.second_full);
+    for (size_t i = 0; i < im->n_runs; i++)
+        im->runs[i].second &= im->runs[i].left_out != NULL &&
+                              strcmp(im->runs[i].left_out, "the second full-KV run") == 0;
+    return found > 0 || place == NULL ? KR_OK
+                                      : kr_fail(err, KR_EFORMAT, "%s: no full-KV run there", place);
 }
 
 static kr_status place_second(kr_import *im, kr_error *err) {
-    if (im->second == KR_NONE)
-        return KR_OK;
-    kr_run *r = &im->runs[im->second];
-    r->group = find_group(im, r);
-    if (r->group == KR_NONE)
-        return kr_fail(err, KR_EFORMAT, "%s: not of the same data as the first full-KV run",
-                       r->name);
+    for (size_t i = 0; i < im->n_runs; i++) {
+        kr_run *r = &im->runs[i];
+        if (!r->second)
+            continue;
+        r->group = find_group(im, r);
+        const kr_run *first = r->group != KR_NONE ? &im->runs[im->groups[r->group].full] : NULL;
+        if (first == NULL || !same(first->model, r->model) || !same(first->setting, r->setting) ||
+            !same(first->dataset, r->dataset))
+            return kr_fail(err, KR_EFORMAT,
+                           "%s: not of the same model, data and setting as the first full-KV run",
+                           r->name);
+    }
     return KR_OK;
 }
 

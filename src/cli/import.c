@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "calib/import.h"
 #include "cli/cli.h"
 
@@ -230,21 +232,42 @@ static void show_progress(void *ctx, size_t done, size_t runs, const char *name)
     fprintf(stderr, "\r\033[Kreading %zu of %zu: %.60s", done + 1, runs, name);
 }
 
+/* Names come from files: nothing in them may reach the terminal as a control. */
+static void print_safe(FILE *to, const char *text) {
+    char line[4096];
+    while (*text != '\0') {
+        size_t n = strcspn(text, "\n");
+        for (size_t at = 0; at < n; at += 1000) {
+            kr_text_safe(line, sizeof line - 1, text + at, n - at < 1000 ? n - at : 1000);
+            fputs(line, to);
+        }
+        text += n;
+        if (*text == '\n') {
+            fputc('\n', to);
+            text++;
+        }
+    }
+}
+
 static void print_notes(const kr_import *im, size_t *from) {
     for (; *from < kr_import_notes(im); ++*from) {
         const kr_note *n = kr_import_note(im, *from);
-        fprintf(stderr, "kvrisk import: %s%s\n", n->level == KR_NOTE_WARNING ? "warning: " : "",
-                n->text);
+        fprintf(stderr, "kvrisk import: %s", n->level == KR_NOTE_WARNING ? "warning: " : "");
+        print_safe(stderr, n->text);
+        fputc('\n', stderr);
     }
 }
 
 static kr_status run(const request *r, kr_import **im, kr_calib **calib, size_t *notes,
                      kr_error *err) {
     kr_buf text = {0};
+    struct stat sb;
+    if (!r->dry_run && !r->force && stat(r->out, &sb) == 0)
+        return kr_fail(err, KR_EIO, "%s exists; --force replaces it", r->out);
     kr_status st = kr_import_open(&r->opts, im, err);
     if (r->explain && *im != NULL) {
         kr_import_explain(*im, &text);
-        fputs(kr_buf_text(&text), stdout);
+        print_safe(stdout, kr_buf_text(&text));
     }
     kr_buf_free(&text);
     if (*im != NULL)
@@ -273,11 +296,12 @@ static int import(const request *r) {
     kr_status st = run(r, &im, &calib, &notes, &err);
     if (st == KR_OK) {
         kr_import_summary(im, &text);
-        fputs(kr_buf_text(&text), stdout);
+        print_safe(stdout, kr_buf_text(&text));
         printf("%s%s\n", r->dry_run ? "nothing written" : "written: ", r->dry_run ? "" : r->out);
     } else {
-        fprintf(stderr, "kvrisk import: %s\n", err.msg);
-        fprintf(stderr, "kvrisk import: nothing was written\n");
+        fputs("kvrisk import: ", stderr);
+        print_safe(stderr, err.msg);
+        fputs("\nkvrisk import: nothing was written\n", stderr);
     }
     kr_buf_free(&text);
     kr_calib_free(calib);

@@ -402,6 +402,20 @@ static void a_file_appended_twice(void **state) {
           "qasper-00001 1 0\n");
 }
 
+static void a_file_appended_in_another_order(void **state) {
+    (void)state;
+    const char *a = "{\"pred\":\"ant\",\"answers\":[\"ant\"],\"length\":1}\n";
+    const char *b = "{\"pred\":\"bee\",\"answers\":[\"bee\"],\"length\":2}\n";
+    char text[512];
+    snprintf(text, sizeof text, "%s%s%s%s", a, b, b, a);
+    put("pred/m-full/qasper.jsonl", text);
+    put("pred/m-snap/qasper.jsonl", text);
+    gives((kr_import_opts){.kind = "longbench"},
+          "error: ./pred/m-full/qasper.jsonl: every request occurs more than once and not "
+          "in the same order again (a second run was appended?); which rows count cannot "
+          "be known\n");
+}
+
 static void interleaved_ranks(void **state) {
     (void)state;
     put("pred/m-full/qasper.jsonl", "{\"pred\":\"ant\",\"answers\":[\"ant\"],\"length\":1}\n{"
@@ -615,6 +629,7 @@ int main(void) {
         T(chinese_tasks_and_tasks_without_references_are_left_out_by_name),
         T(thinks_level_is_what_its_rows_report),
         T(a_file_appended_twice),
+        T(a_file_appended_in_another_order),
         T(interleaved_ranks),
         T(the_last_line_is_cut),
         T(an_id_twice_with_another_prediction),
