@@ -77,7 +77,8 @@ static bool number(const char *s, size_t most, size_t *out) {
 static int parse_options(int argc, char **argv, options *o) {
     static const struct option longs[] = {
         {"model", required_argument, NULL, 'm'},         {"prompt", required_argument, NULL, 'p'},
-        {"prompt-file", required_argument, NULL, 'f'},   {"prompt-tokens", required_argument, NULL, 't'},
+        {"prompt-file", required_argument, NULL, 'f'},
+        {"prompt-tokens", required_argument, NULL, 't'},
         {"max-tokens", required_argument, NULL, 'n'},    {"ignore-stop", no_argument, NULL, 'i'},
         {"context", required_argument, NULL, 'c'},       {"window", required_argument, NULL, 'w'},
         {"block", required_argument, NULL, 'b'},         {"threads", required_argument, NULL, 'T'},

@@ -36,10 +36,11 @@ const kr_quant_info *kr_quant_describe(uint32_t type);
 /* IEEE half (subnormals, infinities and NaN included) to float, exactly. */
 float kr_quant_half(uint16_t h);
 
-/* Expands n elements at src (n a multiple of the type's block; src needs no alignment) to dst[n]. */
+/* Expands n elements at src (a multiple of the block; no alignment needed) to dst[n]. */
 void kr_quant_expand(kr_quant type, const uint8_t *src, size_t n, float *dst);
 
-/* Scale and minimum of sub-block b (0..7) in the twelve bytes s of a Q4_K or Q5_K block, 0..63. */
+/* Scale and minimum (0..63) of sub-block b (0..7), from the twelve bytes s of a Q4_K or Q5_K
+ * block. */
 void kr_quant_scale_min(const uint8_t *s, unsigned b, unsigned *scale, unsigned *min);
 
 #endif

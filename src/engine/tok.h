@@ -14,7 +14,7 @@ typedef struct kr_tok kr_tok;
 
 enum {
     KR_TOK_ENDS = 1,    /* encode: add BOS and EOS where the vocabulary asks for them */
-    KR_TOK_SPECIAL = 2, /* encode: texts of control tokens become those tokens; decode: print them */
+    KR_TOK_SPECIAL = 2, /* encode: texts of control tokens become them; decode: print them */
     KR_TOK_TRIM = 4,    /* decode: drop the one blank that encode put before the text */
 };
 

@@ -52,7 +52,8 @@ static inline void naive_rope(const kr_model *m, size_t pos, double *v) {
     size_t half = m->geo.head_dim / 2;
     for (size_t i = 0; i < half; i++) {
         double a = (double)pos * m->rope_freq[i], c = cos(a), s = sin(a);
-        double *p = m->geo.rope_halves ? v + i : v + 2 * i, *r = m->geo.rope_halves ? p + half : p + 1;
+        double *p = m->geo.rope_halves ? v + i : v + 2 * i;
+        double *r = m->geo.rope_halves ? p + half : p + 1;
         double x = *p, y = *r;
         *p = x * c - y * s;
         *r = x * s + y * c;
@@ -126,7 +127,8 @@ static inline void naive_layer(naive *t, size_t l, size_t pos, double *x, naive_
 static inline naive naive_run(const kr_model *m, const int32_t *tokens, size_t n, naive_hide hide,
                               void *arg) {
     const kr_geometry *g = &m->geo;
-    size_t hq = g->layers * n * g->heads * g->head_dim, hk = g->layers * n * g->kv_heads * g->head_dim;
+    size_t hq = g->layers * n * g->heads * g->head_dim;
+    size_t hk = g->layers * n * g->kv_heads * g->head_dim;
     naive t = {m, n, naive_zeros(n * g->vocab), naive_zeros(hq), naive_zeros(hq), naive_zeros(hk),
                naive_zeros(hk), naive_zeros(hq), naive_zeros(g->layers * g->heads * n)};
     double *x = naive_zeros(g->width), *h = naive_zeros(g->width);
