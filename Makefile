@@ -54,7 +54,7 @@ term_libs   = $(shell $(PKG_CONFIG) --libs $(TERM_PKGS))
 
 obj       = $(patsubst %.c,$B/%.o,$(1))
 CORE      := $(call obj,$(wildcard src/base/*.c src/calib/*.c src/risk/*.c src/verdict/*.c \
-               src/engine/*.c src/evict/*.c src/sample/*.c src/export/*.c))
+               src/ledger/*.c src/engine/*.c src/evict/*.c src/sample/*.c src/export/*.c))
 CLI       := $(call obj,$(wildcard src/cli/*.c))
 UI        := $(call obj,$(filter-out ui/term.c ui/run.c,$(wildcard ui/*.c)))
 TERM_OBJS := $(call obj,$(wildcard ui/term.c ui/run.c))

@@ -18,11 +18,12 @@ allow src/risk base risk
 allow src/calib base calib
 allow src/verdict base calib risk verdict
 allow src/export base calib risk verdict export
+allow src/ledger base calib risk verdict export ledger
 allow src/engine base engine
 allow src/evict base engine evict
 allow src/sample base engine evict calib sample
-allow src/cli base calib risk verdict export engine evict sample cli
-allow ui base calib risk verdict export sample ui
+allow src/cli base calib risk verdict export ledger engine evict sample cli
+allow ui base calib risk verdict export ledger sample ui
 
 found=$(grep -rnE '#include <(curses|ncurses|term)[./]' src ui | grep -v '^ui/term\.c:' || true)
 [ -z "$found" ] || { echo "ncurses outside ui/term.c: $found"; bad=1; }

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ledger/study.h"
 #include "ui/model.h"
 
 static kr_status load(const char *path, kr_analysis_options options, kr_calib **calib,
                       kr_analysis **an, kr_error *err) {
-    kr_status st = kr_calib_load(path, calib, err);
+    kr_status st = kr_study_look(path, calib, &options, err);
     if (st != KR_OK)
         return st;
     st = kr_analysis_new(*calib, options, an, err);

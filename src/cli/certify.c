@@ -6,6 +6,7 @@
 #include "cli/modes.h"
 #include "export/certificate.h"
 #include "verdict/best.h"
+#include "verdict/noise.h"
 
 static const char help[] =
     "usage: kvrisk certify FILE [options]\n"
@@ -73,6 +74,15 @@ static void put_best(kr_analysis *a) {
     kr_buf_free(&t);
 }
 
+static void put_noise(const kr_analysis *a) {
+    kr_noise f = kr_noise_floor(a);
+    kr_buf t = {0};
+    kr_noise_sentence(a, &f, &t);
+    if (t.len > 0)
+        printf("%s\n", kr_buf_text(&t));
+    kr_buf_free(&t);
+}
+
 static void print_text(kr_analysis *a, size_t method) {
     const kr_calib *c = kr_analysis_calib(a);
     kr_buf t = {0};
@@ -91,6 +101,7 @@ static void print_text(kr_analysis *a, size_t method) {
     putchar('\n');
     if (method == KR_ALL_METHODS)
         put_best(a);
+    put_noise(a);
     for (size_t i = 0; i < kr_calib_methods(c); i++) {
         if (method != KR_ALL_METHODS && method != i)
             continue;

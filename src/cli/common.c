@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "export/certificate.h"
+#include "ledger/study.h"
 
 int kr_cli_say(const char *name, int status, const char *fmt, ...) {
     char raw[1200], text[1300];
@@ -68,9 +69,10 @@ int kr_cli_open(const kr_cli_args *a, const char *path, kr_calib **c, kr_analysi
     kr_error e;
     *c = NULL;
     *an = NULL;
-    if (kr_calib_load(path, c, &e) != KR_OK)
+    kr_analysis_options o = a->options;
+    if (kr_study_look(path, c, &o, &e) != KR_OK)
         return kr_cli_say(a->name, KR_EXIT_ERROR, "%s", e.msg);
-    if (kr_analysis_new(*c, a->options, an, &e) != KR_OK)
+    if (kr_analysis_new(*c, o, an, &e) != KR_OK)
         return kr_cli_say(a->name, KR_EXIT_ERROR, "%s", e.msg);
     return set_contract(a, *an);
 }

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/common.h"
+#include "verdict/repeats.h"
 
 static const char help[] =
     "usage: kvrisk info FILE [--json]\n"
@@ -52,6 +53,22 @@ static void remarks(const kr_calib *c, void (*put)(const char *text, void *to), 
         kr_buf_printf(&t, "%lld calibration requests share a cluster with another: the binomial test "
                           "is refused unless --assume-independent is given", (long long)repeats);
         put(kr_buf_text(&t), to);
+    }
+    for (int s = KR_SPLIT_CAL; s <= KR_SPLIT_TEST; s++) {
+        kr_repeats r;
+        t.len = 0;
+        if (kr_repeats_find(c, (kr_split)s, &r, NULL) != KR_OK || (r.repeats == 0 && !r.across))
+            continue;
+        if (r.repeats > 0)
+            kr_buf_printf(&t, "%lld %s requests repeat the prompt of another (%.*s and %.*s, for example)",
+                          (long long)r.repeats, s == KR_SPLIT_CAL ? "calibration" : "test",
+                          (int)(r.first_len < 80 ? r.first_len : 80), r.first,
+                          (int)(r.second_len < 80 ? r.second_len : 80), r.second);
+        if (r.across && s == KR_SPLIT_CAL)
+            kr_buf_printf(&t, "%sprompts of the calibration split are in the test split as well",
+                          r.repeats > 0 ? "; " : "");
+        if (t.len > 0)
+            put(kr_buf_text(&t), to);
     }
     kr_buf_free(&t);
 }

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "export/modes.h"
+#include "verdict/noise.h"
 
 static void key(kr_buf *b, const char *name) { kr_buf_printf(b, "\"%s\":", name); }
 
@@ -225,6 +226,32 @@ static void put_common(kr_buf *b, const kr_analysis *a) {
     kr_buf_free(&text);
 }
 
+/* The noise floor, where there is a second full-KV run. */
+static void put_noise(kr_buf *b, const kr_analysis *a) {
+    kr_noise f = kr_noise_floor(a);
+    kr_buf t = {0};
+    kr_buf_puts(b, ",\"noise_floor\":");
+    if (!f.known) {
+        kr_buf_puts(b, "null");
+        return;
+    }
+    kr_buf_puts(b, "{");
+    put_int(b, "n", f.n);
+    comma(b);
+    put_int(b, "events", f.events);
+    comma(b);
+    put_double(b, "rate", f.rate);
+    comma(b);
+    put_double(b, "lower", f.lower);
+    comma(b);
+    put_double(b, "upper", f.upper);
+    comma(b);
+    kr_noise_sentence(a, &f, &t);
+    put_text(b, "statement", kr_buf_text(&t));
+    kr_buf_puts(b, "}");
+    kr_buf_free(&t);
+}
+
 void kr_export_certify(const kr_analysis *a, size_t method, kr_buf *b) {
     const kr_calib *c = kr_analysis_calib(a);
     kr_buf text = {0};
@@ -236,6 +263,7 @@ void kr_export_certify(const kr_analysis *a, size_t method, kr_buf *b) {
     kr_overall_statement(a, &text);
     put_text(b, "statement", kr_buf_text(&text));
     kr_buf_free(&text);
+    put_noise(b, a);
     kr_buf_puts(b, ",\"methods\":[");
     for (size_t i = 0, shown = 0; i < kr_calib_methods(c); i++) {
         if (method != KR_ALL_METHODS && method != i)
@@ -282,6 +310,7 @@ void kr_export_point(kr_analysis *a, size_t method, const char *note, kr_buf *b)
     kr_analysis_state_sentence(a, &text);
     put_text(b, "state_sentence", kr_buf_text(&text));
     kr_buf_free(&text);
+    put_noise(b, a);
     comma(b);
     kr_buf m1 = {0};
     put_method(&m1, a, method);

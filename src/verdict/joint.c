@@ -70,10 +70,11 @@ static bool lower_point(const kr_dec *grid, size_t n, kr_dec v, kr_dec *out) {
 /* k moved to the declared point that speaks for it; false where none does. */
 static bool to_grid(const kr_analysis *a, kr_mode_kind table, kr_contract *k) {
     const kr_declared *d = kr_analysis_declared(a);
+    bool counts = kr_calib_meta_of(kr_analysis_calib(a))->kind == KR_KIND_COUNTS;
     kr_dec grid[16];
     if (table == KR_MODE_MAP && !declares(d, table)) { /* the usual grid, whatever is asked for */
         size_t n = kr_grid_tolerances(kr_analysis_calib(a), true, grid);
-        if (!lower_point(grid, n, k->tolerance, &k->tolerance))
+        if (!counts && !lower_point(grid, n, k->tolerance, &k->tolerance))
             return false;
         n = kr_grid_risks(grid);
         return lower_point(grid, n, k->risk, &k->risk);
@@ -125,13 +126,13 @@ kr_state kr_joint_state(const kr_analysis *a, kr_mode_kind kind, size_t method, 
     const kr_calib *c = kr_analysis_calib(a);
     kr_analysis_options o = kr_analysis_options_of(a);
     kr_mode_kind table = table_of(d, kind);
-    if (kr_calib_cluster_repeats(c, o.split) > 0 && !o.assume_independent)
+    if (kr_analysis_dependent(a) && !o.assume_independent)
         return KR_STATE_REFUSED;
     bool mine = kr_analysis_family(a) || (h->method != NULL && !h->family &&
                                           strcmp(h->method, kr_calib_method(c, method)->name) == 0);
     mine = mine && (!h->family || kr_analysis_family(a)) &&
            !(kr_analysis_family(a) && !h->family && h->method != NULL);
-    bool locked = declares(d, table) && d->mode == KR_MODE_EVENTS && h->kind == KR_HOME_FILE &&
+    bool locked = declares(d, table) && d->mode == KR_MODE_EVENTS && h->kind != KR_HOME_NONE &&
                   h->has && o.split == KR_SPLIT_CAL && !kr_calib_meta_of(c)->partial &&
                   (mine || kr_calib_methods(c) == 1) && rest_at_home(a, table, k);
     return locked ? KR_STATE_LOCKED : KR_STATE_WHAT_IF;
@@ -170,7 +171,8 @@ void kr_joint_sentence(const kr_analysis *a, kr_mode_kind kind, size_t method, k
                   kr_dec_percent(conf, 0, t), name, what[kind],
                   declares(d, table_of(d, kind)) || kind == KR_MODE_MAP ? " of the grid" : "",
                   kr_level_double(level));
-    put_budget(a, kind, out);
+    if (!kr_analysis_home_info(a)->table_only)
+        put_budget(a, kind, out);
 }
 
 typedef struct {
@@ -189,7 +191,7 @@ bool kr_joint_tolerance(const kr_analysis *a, size_t method, size_t index, kr_de
     kr_analysis_options o = kr_analysis_options_of(a);
     int64_t t;
     if (kr_calib_meta_of(c)->kind == KR_KIND_COUNTS ||
-        (kr_calib_cluster_repeats(c, o.split) > 0 && !o.assume_independent))
+        (kr_analysis_dependent(a) && !o.assume_independent))
         return false;
     drops d = {c, kr_calib_method(c, method)->first + index, o.split};
     const kr_limits *l = kr_analysis_line_limits(a, method);

@@ -228,8 +228,7 @@ static kr_state state_of(const kr_analysis *a, const kr_mode *m, size_t method) 
     const kr_calib *c = kr_analysis_calib(a);
     bool weighed = m->kind == KR_MODE_MIXTURE || m->kind == KR_MODE_SUBSAMPLE;
     bool seeded = m->kind == KR_MODE_SUBSAMPLE || m->kind == KR_MODE_CLUSTER_ONE;
-    if (!modes[m->kind].clusters && kr_calib_cluster_repeats(c, o.split) > 0 &&
-        !o.assume_independent)
+    if (!modes[m->kind].clusters && kr_analysis_dependent(a) && !o.assume_independent)
         return KR_STATE_REFUSED;
     bool declared = d->mode == m->kind && h->kind == KR_HOME_FILE &&
                     (!weighed || same_weights(a, m->weight)) && (!seeded || m->seed == d->seed) &&

@@ -70,8 +70,8 @@ static void put_fallback(const kr_analysis *a, size_t method, kr_buf *out) {
     const kr_line *l = kr_analysis_line(a, method);
     kr_buf_printf(out, "%s falls back to full KV: ", name);
     if (l->status == KR_ST_REFUSED)
-        kr_buf_puts(out, "requests share clusters, so they are not independent and the binomial "
-                         "test does not apply; nothing is certified.");
+        kr_buf_puts(out, "requests share clusters or prompts, so they are not independent and the "
+                         "binomial test does not apply; nothing is certified.");
     else if (l->status == KR_ST_CANNOT_CERTIFY)
         kr_buf_printf(out, "%lld requests are too few, not even zero events would certify.",
                       (long long)kr_analysis_n(a));
@@ -92,7 +92,7 @@ static void put_conditions(const kr_analysis *a, size_t method, kr_buf *out) {
         kr_buf_puts(out, "What-if on the test split, no guarantee: ");
     else if (what_if)
         kr_buf_puts(out, "What-if, no guarantee: had this contract been fixed before looking, ");
-    if (kr_calib_cluster_repeats(kr_analysis_calib(a), s) > 0)
+    if (kr_analysis_dependent(a))
         kr_buf_puts(out, "Assuming that requests of one cluster are independent, as asserted: ");
 }
 
@@ -145,6 +145,18 @@ static void put_choice(const kr_analysis *a, kr_buf *out) {
         kr_buf_puts(out, " Each line alone at this confidence; choosing among methods is not covered.");
 }
 
+/* Prompts that repeat are named, so that they can be looked up. */
+static void put_repeats(const kr_analysis *a, kr_buf *out) {
+    const kr_repeats *r = kr_analysis_repeats(a);
+    if (r->repeats == 0)
+        return;
+    kr_buf_printf(out, "%lld requests repeat the prompt of another (%.*s and %.*s, for example), so they are "
+                       "not independent and the binomial test does not apply (--assume-independent "
+                       "overrides and is printed). ",
+                  (long long)r->repeats, (int)(r->first_len < 80 ? r->first_len : 80), r->first,
+                  (int)(r->second_len < 80 ? r->second_len : 80), r->second);
+}
+
 void kr_analysis_state_sentence(const kr_analysis *a, kr_buf *out) {
     const kr_calib *c = kr_analysis_calib(a);
     const kr_calib_meta *m = kr_calib_meta_of(c);
@@ -157,6 +169,9 @@ void kr_analysis_state_sentence(const kr_analysis *a, kr_buf *out) {
         put_choice(a, out);
         break;
     case KR_STATE_REFUSED:
+        put_repeats(a, out);
+        if (kr_calib_cluster_repeats(c, o.split) == 0)
+            break;
         kr_buf_printf(out, "%lld requests share a cluster with another, so requests are not "
                            "independent and the binomial test does not apply "
                            "(--assume-independent overrides and is printed).",
@@ -197,7 +212,7 @@ void kr_analysis_state_sentence(const kr_analysis *a, kr_buf *out) {
         put_choice(a, out);
         break;
     }
-    if (!o.assume_independent || kr_calib_cluster_repeats(c, o.split) == 0)
+    if (!o.assume_independent || !kr_analysis_dependent(a))
         return;
     kr_buf_puts(out, " Requests of one cluster are assumed independent, as asserted.");
 }

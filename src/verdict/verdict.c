@@ -42,6 +42,7 @@ struct kr_analysis {
     kr_contract_source home_source;
     kr_home declared_home; /* what of it was declared */
     kr_declared declared;
+    kr_repeats repeats;
     int64_t tolerance; /* nano-units */
     bool family;       /* one error budget for the choice among all methods */
     bool refused;
@@ -166,9 +167,11 @@ kr_status kr_analysis_new(const kr_calib *c, kr_analysis_options options, kr_ana
     a->task_slots = slots < 4 ? 4 : slots > TASK_CACHE ? TASK_CACHE : (size_t)slots;
     for (size_t i = 0; i < kr_calib_methods(c); i++)
         a->length[i] = kr_calib_method(c, i)->count + kr_calib_meta_of(c)->partial;
-    a->refused = kr_calib_cluster_repeats(c, options.split) > 0 && !options.assume_independent;
     set_home(a);
     kr_status st = kr_declared_read(c, &a->declared, err);
+    if (st == KR_OK)
+        st = kr_repeats_find(c, options.split, &a->repeats, err);
+    a->refused = kr_analysis_dependent(a) && !options.assume_independent;
     if (st == KR_OK)
         st = kr_analysis_set(a, a->home, err);
     if (st != KR_OK) {
@@ -206,6 +209,10 @@ const kr_line *kr_analysis_line(const kr_analysis *a, size_t method) { return &a
 kr_level kr_analysis_level(const kr_analysis *a) { return a->limits.level; }
 bool kr_analysis_family(const kr_analysis *a) { return a->family; }
 const kr_home *kr_analysis_home_info(const kr_analysis *a) { return &a->declared_home; }
+const kr_repeats *kr_analysis_repeats(const kr_analysis *a) { return &a->repeats; }
+bool kr_analysis_dependent(const kr_analysis *a) {
+    return kr_calib_cluster_repeats(a->c, a->options.split) > 0 || a->repeats.repeats > 0;
+}
 const kr_declared *kr_analysis_declared(const kr_analysis *a) { return &a->declared; }
 const kr_limits *kr_analysis_line_limits(const kr_analysis *a, size_t method) {
     return &a->line_limits[method];
@@ -446,7 +453,7 @@ static bool any_undecided(const kr_analysis *a) {
  * as well, unless the budget was declared for a single method. */
 static bool procedure_declared(const kr_analysis *a) {
     const kr_home *h = &a->declared_home;
-    return a->declared.mode == KR_MODE_EVENTS &&
+    return a->declared.mode == KR_MODE_EVENTS && !h->table_only &&
            (h->family ? a->family : !(a->family && h->method != NULL));
 }
 

@@ -15,6 +15,7 @@
 #include "risk/pertask.h"
 #include "risk/sequence.h"
 #include "verdict/declared.h"
+#include "verdict/repeats.h"
 
 /* How much a verdict may be trusted, in words on every screen and in every export. */
 typedef enum {
@@ -75,6 +76,7 @@ typedef struct {
     kr_contract contract; /* KR_HOME_LEDGER */
     const char *method;   /* it is for this method alone; NULL: for all lines. Borrowed */
     bool family;          /* it is for the choice among all methods */
+    bool table_only;      /* it is for a joint table; a line at one contract is not the claim */
     const char *text;     /* KR_HOME_LEDGER, KR_HOME_NONE: one sentence that says so. Borrowed */
 } kr_home;
 
@@ -97,6 +99,10 @@ kr_analysis_options kr_analysis_options_of(const kr_analysis *a);
 /* The contract the file declares, or the default; what `reset` goes back to. */
 kr_contract kr_analysis_home(const kr_analysis *a);
 const kr_home *kr_analysis_home_info(const kr_analysis *a);
+/* Prompts that occur more than once; and whether requests depend on each other for that reason or
+ * because they share clusters, which the plain tests refuse unless told to assume otherwise. */
+const kr_repeats *kr_analysis_repeats(const kr_analysis *a);
+bool kr_analysis_dependent(const kr_analysis *a);
 /* What the file's contract declares beyond its numbers. */
 const kr_declared *kr_analysis_declared(const kr_analysis *a);
 /* The present contract is the declared one, on certification rows: what every mode needs to be

@@ -1,0 +1,545 @@
+#include "ledger/study.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calib/subset.h"
+#include "risk/split.h"
+#include "verdict/rows.h"
+
+/* --- hashes of rows ----------------------------------------------------------------------------- */
+
+/* Of the ids of the rows with keep (NULL: all) among the first `upto`, in file order. */
+static kr_status hash_ids(const kr_calib *c, const bool *keep, size_t upto, char hex[KR_SHA256_HEX],
+                          kr_error *err) {
+    kr_buf b = {0};
+    for (size_t i = 0; i < upto; i++)
+        if (keep == NULL || keep[i]) {
+            kr_request r = kr_calib_row(c, i);
+            kr_buf_printf(&b, "%zu %.*s\n", r.task, (int)r.id_len, r.id);
+        }
+    kr_status st = b.failed ? kr_fail(err, KR_ENOMEM, "out of memory")
+                            : kr_sha256(kr_buf_text(&b), b.len, hex, err);
+    kr_buf_free(&b);
+    return st;
+}
+
+/* hex = hash of (hex, what was gathered), so that memory stays small. */
+static kr_status fold(kr_buf *b, char hex[KR_SHA256_HEX], kr_error *err) {
+    kr_buf_puts(b, hex);
+    kr_status st = b->failed ? kr_fail(err, KR_ENOMEM, "out of memory")
+                             : kr_sha256(kr_buf_text(b), b->len, hex, err);
+    b->len = 0;
+    return st;
+}
+
+/* Of their utilities, folded after every 1024 rows. */
+static kr_status hash_outcomes(const kr_calib *c, const bool *keep, size_t upto,
+                               char hex[KR_SHA256_HEX], kr_error *err) {
+    kr_buf b = {0};
+    kr_status st = KR_OK;
+    size_t rows = 0;
+    strcpy(hex, "");
+    for (size_t i = 0; i < upto && st == KR_OK; i++) {
+        if (!keep[i])
+            continue;
+        if (rows > 0 && rows % 1024 == 0)
+            st = fold(&b, hex, err);
+        rows++;
+        kr_buf_printf(&b, "%lld", (long long)kr_calib_row(c, i).full);
+        for (size_t p = 0; p < kr_calib_policies(c); p++)
+            kr_buf_printf(&b, " %lld", (long long)kr_calib_utility(c, i, p));
+        kr_buf_puts(&b, "\n");
+    }
+    if (st == KR_OK)
+        st = fold(&b, hex, err);
+    kr_buf_free(&b);
+    return st;
+}
+
+static kr_status hash_order(const kr_calib *c, char hex[KR_SHA256_HEX], kr_error *err) {
+    kr_buf b = {0};
+    for (size_t m = 0; m < kr_calib_methods(c); m++)
+        for (size_t i = 0; i < kr_calib_method(c, m)->count; i++) {
+            kr_buf_printf(&b, "%s ", kr_calib_method(c, m)->name);
+            kr_level_text(c, m, (int)i, &b);
+            kr_buf_puts(&b, "\n");
+        }
+    kr_status st = kr_sha256(kr_buf_text(&b), b.len, hex, err);
+    kr_buf_free(&b);
+    return st;
+}
+
+/* --- the split ---------------------------------------------------------------------------------- */
+
+static kr_status seeded_split(kr_study *s, const kr_ledger_entry *start, kr_error *err) {
+    kr_rows r;
+    kr_status st = kr_rows_of(s->calib, KR_SPLIT_CAL, &r, err);
+    if (st != KR_OK)
+        return st;
+    size_t n = 0;
+    for (size_t i = 0; i < r.n; i++) /* the split is of the rows there were then */
+        if ((int64_t)r.row[i] < start->base_rows) {
+            r.row[n] = r.row[i];
+            r.task[n] = r.task[i];
+            r.cluster[n++] = r.cluster[i];
+        }
+    bool *keep = calloc(n + 1, sizeof *keep);
+    int64_t den = 1;
+    for (int k = 0; k < start->share.scale && k < 6; k++)
+        den *= 10;
+    st = keep == NULL ? kr_fail(err, KR_ENOMEM, "out of memory")
+                      : kr_split_share(n, r.task, kr_calib_tasks(s->calib), r.cluster,
+                                       start->share.digits, den, (uint64_t)start->seed, keep, err);
+    for (size_t i = 0; st == KR_OK && i < n; i++)
+        s->explore[r.row[i]] = keep[i];
+    free(keep);
+    kr_rows_free(&r);
+    return st;
+}
+
+/* A cluster that has a row among those for exploring must not be tested on: its rows are opened. */
+static kr_status keep_clusters_whole(kr_study *s, kr_error *err) {
+    kr_rows r;
+    kr_status st = kr_rows_of(s->calib, KR_SPLIT_CAL, &r, err);
+    if (st != KR_OK)
+        return st;
+    bool *opened = calloc(r.clusters + 1, sizeof *opened);
+    if (opened == NULL)
+        st = kr_fail(err, KR_ENOMEM, "out of memory");
+    for (size_t i = 0; st == KR_OK && i < r.n; i++)
+        if (r.cluster[i] >= 0 && s->explore[r.row[i]])
+            opened[r.cluster[i]] = true;
+    for (size_t i = 0; st == KR_OK && i < r.n; i++)
+        if (r.cluster[i] >= 0 && opened[r.cluster[i]])
+            s->confirm[r.row[i]] = false;
+    free(opened);
+    kr_rows_free(&r);
+    return st;
+}
+
+static kr_status make_split(kr_study *s, kr_error *err) {
+    const kr_ledger_entry *start = &s->ledger.entry[0];
+    size_t rows = kr_calib_rows(s->calib);
+    char ids[KR_SHA256_HEX];
+    if ((int64_t)rows < start->base_rows)
+        return kr_fail(err, KR_EFORMAT, "%s has %zu requests, its ledger began with %lld",
+                       kr_calib_path(s->calib), rows, (long long)start->base_rows);
+    kr_status st = hash_ids(s->calib, NULL, (size_t)start->base_rows, ids, err);
+    if (st == KR_OK && strcmp(ids, start->base_ids) != 0)
+        return kr_fail(err, KR_EFORMAT, "%s: its first %lld requests are not those that the ledger "
+                                        "began with", kr_calib_path(s->calib),
+                       (long long)start->base_rows);
+    s->explore = calloc(rows + 1, sizeof *s->explore);
+    s->confirm = calloc(rows + 1, sizeof *s->confirm);
+    if (st == KR_OK && (s->explore == NULL || s->confirm == NULL))
+        st = kr_fail(err, KR_ENOMEM, "out of memory");
+    if (st == KR_OK && !start->declared_split && start->share.digits > 0)
+        st = seeded_split(s, start, err);
+    for (size_t i = 0; st == KR_OK && i < rows; i++) {
+        bool cal = kr_calib_row(s->calib, i).split == KR_SPLIT_CAL;
+        if (start->declared_split)
+            s->explore[i] = !cal;
+        s->confirm[i] = cal && !s->explore[i];
+    }
+    return st == KR_OK ? keep_clusters_whole(s, err) : st;
+}
+
+/* --- opening ------------------------------------------------------------------------------------ */
+
+/* The remembered entry is in the ledger. */
+static bool anchored(const kr_study *s) {
+    if (!s->anchor.known)
+        return true;
+    return s->anchor.entries <= (int64_t)s->ledger.n &&
+           strcmp(s->ledger.entry[s->anchor.entries - 1].hash, s->anchor.head) == 0;
+}
+
+static kr_status open_any(const char *path, kr_study *s, kr_error *err) {
+    s->path = kr_ledger_path(path);
+    kr_status st = s->path == NULL ? kr_fail(err, KR_ENOMEM, "out of memory")
+                                   : kr_calib_load(path, &s->calib, err);
+    if (st == KR_OK)
+        st = kr_ledger_load(s->path, &s->ledger, err);
+    if (st == KR_OK && s->ledger.n > 0 && kr_calib_meta_of(s->calib)->kind == KR_KIND_COUNTS)
+        st = kr_fail(err, KR_EFORMAT, "%s: published counts have no rows to keep a ledger of", s->path);
+    if (st != KR_OK)
+        return st;
+    kr_anchor_get(kr_calib_sha256(s->calib), &s->anchor);
+    return s->ledger.n > 0 ? make_split(s, err) : KR_OK;
+}
+
+kr_status kr_study_open(const char *path, kr_study *out, kr_error *err) {
+    kr_study s = {0};
+    kr_status st = open_any(path, &s, err);
+    if (st == KR_OK && !anchored(&s))
+        st = kr_fail(err, KR_EFORMAT, s.ledger.n == 0
+                         ? "%s is gone: %lld entries were written for these rows. They count as opened"
+                         : "%s is not the one that was last written for these rows (%lld entries): it "
+                           "was cut short or exchanged", s.path, (long long)s.anchor.entries);
+    if (st == KR_OK)
+        *out = s;
+    else
+        kr_study_close(&s);
+    return st;
+}
+
+void kr_study_close(kr_study *s) {
+    free(s->path);
+    free(s->explore);
+    free(s->confirm);
+    kr_calib_free(s->calib);
+    kr_ledger_free(&s->ledger);
+    *s = (kr_study){0};
+}
+
+kr_status kr_study_look(const char *path, kr_calib **c, kr_analysis_options *options,
+                        kr_error *err) {
+    kr_study s = {0};
+    kr_status st = open_any(path, &s, err);
+    if (st == KR_OK && !anchored(&s)) {
+        options->home = (kr_home){.kind = KR_HOME_NONE,
+                                  .text = "The ledger of these rows is missing, cut short or exchanged: "
+                                          "exploration, no guarantee."};
+    } else if (st == KR_OK && s.ledger.n > 0) {
+        kr_calib *part = NULL;
+        options->home = (kr_home){.kind = KR_HOME_NONE,
+                                  .text = "The exploration rows of a ledger, no guarantee: lock a "
+                                          "contract and confirm it on the other rows."};
+        st = kr_calib_subset(s.calib, s.explore, NULL, &part, err);
+        if (st == KR_EFORMAT)
+            st = kr_fail(err, KR_EFORMAT, "%s keeps every row for confirming; there is none to explore",
+                         s.path);
+        if (st == KR_OK) {
+            kr_calib_free(s.calib);
+            s.calib = part;
+        }
+    }
+    if (st == KR_OK) {
+        *c = s.calib;
+        s.calib = NULL;
+    }
+    kr_study_close(&s);
+    return st;
+}
+
+/* --- entries ------------------------------------------------------------------------------------ */
+
+static kr_status append(kr_study *s, const kr_ledger_entry *e, kr_error *err) {
+    kr_status st = kr_ledger_append(s->path, &s->ledger, e, err);
+    return st == KR_OK ? kr_anchor_set(kr_calib_sha256(s->calib), &s->ledger, err) : st;
+}
+
+static bool share_fits(kr_dec share) {
+    return share.digits >= 0 && share.scale <= 6 && kr_dec_cmp(share, kr_dec_make(1, 0)) < 0;
+}
+
+kr_status kr_study_start(kr_study *s, const kr_ledger_entry *start, kr_error *err) {
+    kr_ledger_entry e = *start;
+    e.kind = KR_LEDGER_START;
+    e.base_rows = (int64_t)kr_calib_rows(s->calib);
+    if (s->ledger.n > 0)
+        return kr_fail(err, KR_EINVAL, "%s exists already", s->path);
+    if (kr_calib_meta_of(s->calib)->kind == KR_KIND_COUNTS)
+        return kr_fail(err, KR_EINVAL, "published counts have no rows to keep a ledger of");
+    if (e.budget.digits <= 0 || kr_dec_cmp(e.budget, kr_dec_make(5, 1)) > 0)
+        return kr_fail(err, KR_EINVAL, "the budget must be above 0 and at most 0.5");
+    if (!share_fits(e.share))
+        return kr_fail(err, KR_EINVAL, "the share of rows for exploring must be at least 0 and below 1, "
+                                       "with at most 6 decimals");
+    if (e.declared_split && kr_calib_n(s->calib, KR_SPLIT_TEST) == 0)
+        return kr_fail(err, KR_EINVAL, "no request of this file has the split \"test\"");
+    kr_status st = hash_ids(s->calib, NULL, (size_t)e.base_rows, e.base_ids, err);
+    if (st == KR_OK)
+        st = append(s, &e, err);
+    return st == KR_OK ? make_split(s, err) : st;
+}
+
+static bool confirmed(const kr_study *s, int64_t lock) {
+    for (size_t i = 0; i < s->ledger.n; i++)
+        if (s->ledger.entry[i].kind == KR_LEDGER_CONFIRM && s->ledger.entry[i].lock == lock &&
+            s->ledger.entry[i].look > 0)
+            return true;
+    return false;
+}
+
+static void add(kr_dec *to, kr_dec v) {
+    if (!kr_dec_add(*to, v, to))
+        *to = kr_dec_make(1, 0); /* does not fit: more than any budget */
+}
+
+kr_study_budget kr_study_budget_of(const kr_study *s) {
+    kr_study_budget b = {0};
+    kr_dec used = {0, 0};
+    if (s->ledger.n > 0)
+        b.budget = s->ledger.entry[0].budget;
+    for (size_t i = 0; i < s->ledger.n; i++) {
+        const kr_ledger_entry *e = &s->ledger.entry[i];
+        if (e->kind == KR_LEDGER_LOCK)
+            add(confirmed(s, e->number) ? &b.spent : &b.held, kr_contract_delta(&e->contract));
+    }
+    used = b.spent;
+    add(&used, b.held);
+    if (!kr_dec_sub(b.budget, used, &b.left) || b.left.digits < 0)
+        b.left = (kr_dec){0, 0};
+    return b;
+}
+
+kr_status kr_study_lock(kr_study *s, const kr_ledger_entry *lock, kr_error *err) {
+    kr_ledger_entry e = *lock;
+    char d[KR_DEC_TEXT], l[KR_DEC_TEXT];
+    e.kind = KR_LEDGER_LOCK;
+    kr_status st = kr_contract_check(&e.contract, err);
+    if (st != KR_OK)
+        return st;
+    if (s->ledger.n == 0)
+        return kr_fail(err, KR_EINVAL, "this file has no ledger; begin with kvrisk ledger start");
+    if (!e.family && kr_calib_find_method(s->calib, e.method) < 0)
+        return kr_fail(err, KR_EINVAL, "no method '%s' in this file", e.method);
+    if (e.looks < 1 || e.looks > 1000)
+        return kr_fail(err, KR_EINVAL, "the number of looks must be from 1 to 1000");
+    kr_dec delta = kr_contract_delta(&e.contract), left = kr_study_budget_of(s).left;
+    if (kr_dec_cmp(delta, left) > 0)
+        return kr_fail(err, KR_EINVAL, "the error budget is exhausted: this lock needs %s, %s is left",
+                       kr_dec_text(delta, d), kr_dec_text(left, l));
+    st = hash_order(s->calib, e.order, err);
+    return st == KR_OK ? append(s, &e, err) : st;
+}
+
+/* --- confirming --------------------------------------------------------------------------------- */
+
+static const kr_ledger_entry *find_lock(const kr_study *s, int64_t number) {
+    for (size_t i = s->ledger.n; i-- > 0;)
+        if (s->ledger.entry[i].kind == KR_LEDGER_LOCK &&
+            (number == 0 || s->ledger.entry[i].number == number))
+            return &s->ledger.entry[i];
+    return NULL;
+}
+
+/* Rows of the file that were opened before this entry was made: all up to the returned one. */
+static int64_t opened_before(const kr_study *s, int64_t number) {
+    int64_t upto = 0;
+    for (size_t i = 0; i < s->ledger.n && s->ledger.entry[i].number < number; i++)
+        if (s->ledger.entry[i].kind == KR_LEDGER_CONFIRM && s->ledger.entry[i].file_rows > upto)
+            upto = s->ledger.entry[i].file_rows;
+    return upto;
+}
+
+typedef struct {
+    bool *keep; /* [rows] tested */
+    size_t n;
+    const char *why; /* exploratory because; NULL: confirmatory */
+} chosen;
+
+static void choose(const kr_study *s, int64_t lock, chosen *x) {
+    size_t rows = kr_calib_rows(s->calib);
+    int64_t from = opened_before(s, lock);
+    for (int all = 0; all < 2 && x->n == 0; all++) {
+        for (size_t i = all ? 0 : (size_t)from; i < rows; i++) {
+            x->keep[i] = s->confirm[i];
+            x->n += s->confirm[i];
+        }
+        if (x->n == 0)
+            x->why = "the rows were opened before this contract was locked";
+    }
+}
+
+/* Counts this lock's looks so far, finds the same test, and whether rows tested before have changed. */
+static kr_status history(const kr_study *s, const kr_ledger_entry *lock, const kr_ledger_entry *now,
+                         chosen *x, int64_t *looks, const kr_ledger_entry **same, kr_error *err) {
+    *looks = 0;
+    *same = NULL;
+    for (size_t i = 0; i < s->ledger.n; i++) {
+        const kr_ledger_entry *e = &s->ledger.entry[i];
+        char outcomes[KR_SHA256_HEX];
+        if (e->kind != KR_LEDGER_CONFIRM || e->lock != lock->number)
+            continue;
+        if (strcmp(e->rows, now->rows) == 0 && strcmp(e->outcomes, now->outcomes) == 0)
+            *same = e;
+        if (e->look == 0)
+            continue;
+        ++*looks;
+        kr_status st = hash_outcomes(s->calib, x->keep, (size_t)e->file_rows, outcomes, err);
+        if (st != KR_OK)
+            return st;
+        if (strcmp(outcomes, e->outcomes) != 0)
+            x->why = "results of rows that this lock was tested on were changed since";
+    }
+    if (*looks >= lock->looks && *same == NULL && x->why == NULL)
+        x->why = "every declared look of this lock is used";
+    return KR_OK;
+}
+
+/* delta over looks, rounded down. */
+static kr_contract contract_of_look(const kr_ledger_entry *lock) {
+    kr_contract k = lock->contract;
+    kr_dec delta = kr_contract_delta(&k), each;
+    if (lock->looks == 1)
+        return k;
+    int64_t digits = delta.digits;
+    int scale = delta.scale;
+    while (scale < 12 && digits < INT64_MAX / 100) {
+        digits *= 10;
+        scale++;
+    }
+    each = kr_dec_make(digits / lock->looks, scale);
+    if (!kr_dec_sub(kr_dec_make(1, 0), each, &k.confidence))
+        k.confidence = kr_dec_make(999999999, 9);
+    return k;
+}
+
+static void put_table(const kr_ledger_entry *lock, kr_dec delta, kr_buf *b) {
+    char t[KR_DEC_TEXT];
+    kr_buf_printf(b, "\"explore\":{\"delta\":%s,\"tolerances\":[", kr_dec_text(delta, t));
+    for (size_t i = 0; i < lock->n_tolerances; i++)
+        kr_buf_printf(b, "%s%s", i > 0 ? "," : "", kr_dec_text(lock->tolerance[i], t));
+    kr_buf_puts(b, "]}");
+}
+
+static void write_text(kr_confirmation *c, const char *why) {
+    int n = why != NULL
+                ? snprintf(c->text, sizeof c->text, "Exploratory, no guarantee: %s.", why)
+                : snprintf(c->text, sizeof c->text,
+                           "The contract locked on %s, before these %lld requests were opened%s.",
+                           c->lock.time, (long long)c->entry.tested_rows,
+                           c->lock.n_tolerances > 0 ? "; its claim is the table over tolerances" : "");
+    if (why == NULL && c->lock.looks > 1 && n > 0 && (size_t)n < sizeof c->text)
+        snprintf(c->text + n, sizeof c->text - (size_t)n,
+                 " Look %lld of %lld at a growing sample, which share the lock's error level.",
+                 (long long)c->entry.look, (long long)c->lock.looks);
+}
+
+static kr_status analyse(kr_study *s, const bool *keep, kr_confirmation *c, kr_error *err) {
+    kr_calib_meta m = *kr_calib_meta_of(s->calib);
+    kr_contract k = contract_of_look(&c->lock);
+    kr_buf extra = {0};
+    if (c->lock.n_tolerances > 0)
+        put_table(&c->lock, kr_contract_delta(&k), &extra);
+    m.has_contract = true;
+    m.tolerance = k.tolerance;
+    m.risk = k.risk;
+    m.confidence = k.confidence;
+    m.contract_method = c->lock.family ? NULL : c->lock.method;
+    m.contract_family = c->lock.family;
+    m.contract_declared = c->lock.time;
+    m.contract_extra = extra.len > 0 ? kr_buf_text(&extra) : NULL;
+    kr_status st = kr_calib_subset(s->calib, keep, &m, &c->c, err);
+    kr_buf_free(&extra);
+    kr_analysis_options o = {.split = KR_SPLIT_CAL, .family = c->lock.family};
+    o.home = (kr_home){.kind = c->exploratory ? KR_HOME_NONE : KR_HOME_LEDGER,
+                       .has = !c->exploratory, .contract = k, .method = m.contract_method,
+                       .family = c->lock.family, .table_only = c->lock.n_tolerances > 0,
+                       .text = c->text};
+    return st == KR_OK ? kr_analysis_new(c->c, o, &c->a, err) : st;
+}
+
+/* Which line the certificate is about, and what became of it. */
+static kr_status conclude(kr_confirmation *c, kr_error *err) {
+    size_t methods = kr_calib_methods(c->c);
+    kr_buf level = {0};
+    c->method = 0;
+    if (!c->lock.family)
+        c->method = (size_t)kr_calib_find_method(c->c, c->lock.method);
+    double least = 2;
+    for (size_t i = 0; c->lock.family && i < methods; i++) {
+        const kr_line *l = kr_analysis_line(c->a, i);
+        double share = kr_share_kept(c->c, i, l->certified);
+        if (l->certified >= 0 && share < least)
+            least = share, c->method = i;
+    }
+    const kr_line *l = kr_analysis_line(c->a, c->method);
+    c->found = l->certified >= 0;
+    kr_level_text(c->c, c->method, l->certified, &level);
+    snprintf(c->entry.result, sizeof c->entry.result, "%.60s %.30s",
+             kr_calib_method(c->c, c->method)->name, kr_buf_text(&level));
+    kr_buf_free(&level);
+    kr_state state = c->lock.n_tolerances > 0 && !c->exploratory
+                         ? KR_STATE_LOCKED
+                         : kr_analysis_line_state(c->a, c->method);
+    if (kr_analysis_state(c->a) == KR_STATE_REFUSED)
+        state = KR_STATE_REFUSED;
+    snprintf(c->entry.state, sizeof c->entry.state, "%s", kr_state_name(state));
+    (void)err;
+    return KR_OK;
+}
+
+static kr_dec sum_on_rows(const kr_study *s, const kr_confirmation *c) {
+    kr_dec sum = {0, 0};
+    int64_t from = opened_before(s, c->lock.number);
+    for (size_t i = 0; i < s->ledger.n; i++)
+        if (s->ledger.entry[i].kind == KR_LEDGER_LOCK &&
+            opened_before(s, s->ledger.entry[i].number) <= from)
+            add(&sum, kr_contract_delta(&s->ledger.entry[i].contract));
+    return sum;
+}
+
+static kr_status test_lock(kr_study *s, kr_confirmation *c, chosen *x, kr_error *err) {
+    const kr_ledger_entry *same = NULL;
+    int64_t looks = 0;
+    char order[KR_SHA256_HEX];
+    size_t rows = kr_calib_rows(s->calib);
+    choose(s, c->lock.number, x);
+    if (x->n == 0)
+        return kr_fail(err, KR_EFORMAT, "no rows are left for confirming");
+    c->entry = (kr_ledger_entry){.kind = KR_LEDGER_CONFIRM, .lock = c->lock.number,
+                                 .file_rows = (int64_t)rows, .tested_rows = (int64_t)x->n};
+    kr_status st = hash_ids(s->calib, x->keep, rows, c->entry.rows, err);
+    if (st == KR_OK)
+        st = hash_outcomes(s->calib, x->keep, rows, c->entry.outcomes, err);
+    if (st == KR_OK)
+        st = history(s, &c->lock, &c->entry, x, &looks, &same, err);
+    if (st == KR_OK)
+        st = hash_order(s->calib, order, err);
+    if (st != KR_OK)
+        return st;
+    if (strcmp(order, c->lock.order) != 0)
+        x->why = "the candidates or their order changed after the contract was locked";
+    c->rerun = same != NULL;
+    c->exploratory = x->why != NULL || (same != NULL && same->look == 0);
+    if (c->exploratory && x->why == NULL)
+        x->why = "the first test of these rows by this lock was exploratory";
+    kr_contract k = contract_of_look(&c->lock);
+    c->entry.look = c->exploratory ? 0 : same != NULL ? same->look : looks + 1;
+    c->entry.delta = c->exploratory ? (kr_dec){0, 0} : kr_contract_delta(&k);
+    write_text(c, x->why);
+    st = analyse(s, x->keep, c, err);
+    return st == KR_OK ? conclude(c, err) : st;
+}
+
+kr_status kr_study_confirm(kr_study *s, int64_t number, kr_confirmation **out, kr_error *err) {
+    const kr_ledger_entry *lock = find_lock(s, number);
+    if (lock == NULL)
+        return kr_fail(err, KR_EINVAL, number == 0 ? "nothing is locked; lock a contract first"
+                                                   : "entry %lld of the ledger is not a lock",
+                       (long long)number);
+    kr_confirmation *c = calloc(1, sizeof *c);
+    chosen x = {.keep = calloc(kr_calib_rows(s->calib) + 1, sizeof *x.keep)};
+    kr_status st = c == NULL || x.keep == NULL ? kr_fail(err, KR_ENOMEM, "out of memory") : KR_OK;
+    if (st == KR_OK) {
+        c->lock = *lock;
+        st = test_lock(s, c, &x, err);
+    }
+    /* Entered before anything is shown: a result that cannot be entered is not given out. */
+    if (st == KR_OK && !c->rerun)
+        st = append(s, &c->entry, err);
+    free(x.keep);
+    if (st != KR_OK) {
+        kr_confirmation_free(c);
+        return st;
+    }
+    c->delta_sum = sum_on_rows(s, c);
+    c->budget = kr_study_budget_of(s);
+    c->entries = s->ledger.n;
+    memcpy(c->head, s->ledger.head, sizeof c->head);
+    *out = c;
+    return KR_OK;
+}
+
+void kr_confirmation_free(kr_confirmation *c) {
+    if (c == NULL)
+        return;
+    kr_analysis_free(c->a);
+    kr_calib_free(c->c);
+    free(c);
+}

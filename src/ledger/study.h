@@ -1,0 +1,76 @@
+/* study.h - a calibration file with its ledger: explore some rows freely, lock a contract, confirm it
+ * on rows that were not opened before.
+ *
+ * The rules: (i) several contracts locked before the rows are opened each have their own delta, and
+ * the certificate prints their sum; (ii) whatever is locked after rows were opened is exploratory on
+ * them and confirmatory only on rows added later; (iii) the same test on the same rows again spends
+ * nothing; (iv) a lock tested on a grown file is a new look, and looks share the lock's delta. */
+#ifndef KR_LEDGER_STUDY_H
+#define KR_LEDGER_STUDY_H
+
+#include "ledger/ledger.h"
+#include "verdict/verdict.h"
+
+/* --- ordinary commands and screens ------------------------------------------------------------ */
+
+/* Loads a file for looking at it: all of it, or the exploration rows only where it has a ledger (then
+ * nothing is ever LOCKED). Fills what the analysis must be told in `options->home`. KR_EFORMAT for a
+ * damaged ledger. */
+kr_status kr_study_look(const char *path, kr_calib **c, kr_analysis_options *options,
+                        kr_error *err);
+
+/* --- the ledger's own commands ---------------------------------------------------------------- */
+
+typedef struct {
+    char *path; /* of the ledger */
+    kr_calib *calib;
+    kr_ledger ledger;
+    bool *explore, *confirm; /* [rows]; NULL without a ledger */
+    kr_anchor anchor;
+} kr_study;
+
+/* KR_EFORMAT with a sentence when the ledger is damaged, or is not the one last written for these
+ * rows, or the file's old rows are no longer what they were. */
+kr_status kr_study_open(const char *path, kr_study *out, kr_error *err);
+void kr_study_close(kr_study *s);
+
+/* The first entry: budget, split. KR_EINVAL when there is a ledger already. */
+kr_status kr_study_start(kr_study *s, const kr_ledger_entry *start, kr_error *err);
+
+/* Sums over the locks of the ledger: delta that confirmed locks took, that open ones hold, and what
+ * the budget leaves. */
+typedef struct {
+    kr_dec budget, spent, held, left;
+} kr_study_budget;
+kr_study_budget kr_study_budget_of(const kr_study *s);
+
+/* Enters a lock. KR_EINVAL when its delta exceeds what is left, or for a method that is not there. */
+kr_status kr_study_lock(kr_study *s, const kr_ledger_entry *lock, kr_error *err);
+
+/* A lock tested. */
+typedef struct {
+    kr_calib *c; /* the rows tested */
+    kr_analysis *a;
+    kr_ledger_entry lock, entry;
+    bool rerun;       /* as entered before, nothing spent again */
+    bool exploratory; /* nothing is certified, `text` says why */
+    bool found;       /* some line is certified */
+    size_t method;    /* the line that the certificate is about */
+    kr_dec delta_sum; /* of all locks on these rows */
+    kr_study_budget budget;
+    char head[KR_SHA256_HEX];
+    size_t entries;
+    char text[512]; /* what the state rests on */
+} kr_confirmation;
+
+/* lock: the number of its entry, 0 for the last lock. Enters the result. */
+kr_status kr_study_confirm(kr_study *s, int64_t lock, kr_confirmation **out, kr_error *err);
+void kr_confirmation_free(kr_confirmation *c);
+
+/* The certificate as JSON: the operating point with "ledger". */
+void kr_confirmation_json(kr_confirmation *c, kr_buf *out);
+
+/* Checks that a certificate's entry is still in the ledger. */
+kr_status kr_study_verify(const kr_study *s, const char *certificate, kr_error *err);
+
+#endif

@@ -1,0 +1,242 @@
+#include "verdict/simrun.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "risk/binomial.h"
+
+#define CHUNK 128
+#define MAX_THREADS 64
+
+struct kr_simrun {
+    kr_sim *sim;
+    kr_simrun_options options;
+    kr_sim_tally *sum, *shown;
+    pthread_mutex_t lock; /* guards what follows, and *sum */
+    bool has_lock;
+    int64_t next;
+    int running;
+    bool cancel;
+    kr_status status;
+    pthread_t thread[MAX_THREADS];
+    int started;
+};
+
+/* --- the population ----------------------------------------------------------------------------- */
+
+typedef struct {
+    uint32_t *task;
+    uint8_t *event;
+    size_t *length;
+    double *level;
+    size_t rows, tasks;
+} pool;
+
+static void free_pool(pool *p) {
+    free(p->task);
+    free(p->event);
+    free(p->length);
+    free(p->level);
+}
+
+static kr_status alloc_pool(const kr_calib *c, size_t rows, pool *p, kr_error *err) {
+    size_t m = kr_calib_policies(c);
+    if (rows > 0 && m > SIZE_MAX / rows)
+        return kr_fail(err, KR_ENOMEM, "out of memory");
+    p->task = calloc(rows, sizeof *p->task);
+    p->event = calloc(rows, m);
+    p->length = calloc(kr_calib_methods(c), sizeof *p->length);
+    p->level = calloc(m, sizeof *p->level);
+    bool ok = p->task != NULL && p->event != NULL && p->length != NULL && p->level != NULL;
+    return ok ? KR_OK : kr_fail(err, KR_ENOMEM, "out of memory for %zu requests", rows);
+}
+
+static kr_status make_pool(const kr_analysis *a, pool *p, kr_error *err) {
+    const kr_calib *c = kr_analysis_calib(a);
+    kr_split s = kr_analysis_options_of(a).split;
+    size_t m = kr_calib_policies(c), tasks = kr_calib_tasks(c);
+    int64_t tolerance;
+    uint32_t *name = calloc(tasks + 1, sizeof *name);
+    kr_status st = name == NULL ? kr_fail(err, KR_ENOMEM, "out of memory")
+                                : alloc_pool(c, (size_t)kr_calib_n(c, s), p, err);
+    for (size_t t = 0; st == KR_OK && t < tasks; t++)
+        name[t] = kr_calib_task_n(c, s, t) > 0 ? (uint32_t)p->tasks++ : 0;
+    if (st == KR_OK && !kr_dec_nano(kr_analysis_contract(a).tolerance, &tolerance))
+        st = kr_fail(err, KR_EINVAL, "the tolerance is too large");
+    for (size_t i = 0; st == KR_OK && i < kr_calib_rows(c); i++) {
+        kr_request r = kr_calib_row(c, i);
+        if (r.split != s)
+            continue;
+        p->task[p->rows] = name[r.task];
+        for (size_t j = 0; j < m; j++)
+            p->event[p->rows * m + j] = kr_calib_row_drop(c, i, j) > tolerance;
+        p->rows++;
+    }
+    for (size_t k = 0, j = 0; st == KR_OK && k < kr_calib_methods(c); k++) {
+        p->length[k] = kr_calib_method(c, k)->count;
+        for (size_t i = 0; i < p->length[k]; i++, j++) {
+            double share = kr_share_kept(c, k, (int)i);
+            p->level[j] = isfinite(share) ? share : 1;
+        }
+    }
+    free(name);
+    return st;
+}
+
+static kr_status make_sim(const kr_analysis *a, kr_simrun *r, kr_error *err) {
+    const kr_calib *c = kr_analysis_calib(a);
+    kr_contract k = kr_analysis_contract(a);
+    pool p = {0};
+    if (kr_calib_meta_of(c)->kind == KR_KIND_COUNTS)
+        return kr_fail(err, KR_EINVAL, "published counts have no requests to draw from");
+    kr_status st = make_pool(a, &p, err);
+    if (st == KR_OK) {
+        int64_t tasks = (int64_t)p.tasks;
+        if (r->options.n == 0)
+            r->options.n = ((int64_t)p.rows + tasks - 1) / tasks * tasks;
+        kr_sim_setup setup = {.rows = p.rows, .tasks = p.tasks, .task = p.task,
+                              .methods = kr_calib_methods(c), .length = p.length, .level = p.level,
+                              .event = p.event, .n = r->options.n, .eps = k.risk,
+                              .delta = kr_contract_level(&k, 1), .seed = r->options.seed};
+        st = kr_sim_new(&setup, &r->sim, err);
+    }
+    free_pool(&p);
+    return st;
+}
+
+/* --- work ---------------------------------------------------------------------------------------- */
+
+static int64_t take_chunk(kr_simrun *r, int64_t *count) {
+    pthread_mutex_lock(&r->lock);
+    int64_t first = r->cancel || r->status != KR_OK ? r->options.draws : r->next;
+    *count = r->options.draws - first < CHUNK ? r->options.draws - first : CHUNK;
+    r->next = first + *count;
+    pthread_mutex_unlock(&r->lock);
+    return first;
+}
+
+static void give_back(kr_simrun *r, kr_sim_tally *t, kr_status st) {
+    pthread_mutex_lock(&r->lock);
+    if (st == KR_OK)
+        kr_sim_tally_add(r->sim, r->sum, t);
+    else
+        r->status = st;
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void *work(void *arg) {
+    kr_simrun *r = arg;
+    int64_t count;
+    for (int64_t first = take_chunk(r, &count); count > 0; first = take_chunk(r, &count)) {
+        kr_sim_tally *t = NULL;
+        kr_status st = kr_sim_tally_new(r->sim, &t, NULL);
+        if (st == KR_OK)
+            st = kr_sim_run(r->sim, first, count, t, NULL);
+        give_back(r, t, st);
+        kr_sim_tally_free(t);
+        if (st != KR_OK)
+            break;
+    }
+    pthread_mutex_lock(&r->lock);
+    r->running--;
+    pthread_mutex_unlock(&r->lock);
+    return NULL;
+}
+
+static kr_status start_threads(kr_simrun *r, kr_error *err) {
+    if (pthread_mutex_init(&r->lock, NULL) != 0)
+        return kr_fail(err, KR_ENOMEM, "cannot start threads");
+    r->has_lock = true;
+    pthread_mutex_lock(&r->lock);
+    for (int i = 0; i < r->options.threads; i++) {
+        if (pthread_create(&r->thread[i], NULL, work, r) != 0)
+            break;
+        r->started++;
+        r->running++;
+    }
+    pthread_mutex_unlock(&r->lock);
+    return r->started > 0 ? KR_OK : kr_fail(err, KR_ENOMEM, "cannot start threads");
+}
+
+kr_status kr_simrun_start(const kr_analysis *a, kr_simrun_options options, kr_simrun **out,
+                          kr_error *err) {
+    if (options.draws < 1 || options.n < 0 || options.threads < 1)
+        return kr_fail(err, KR_EINVAL, "a simulation needs at least one draw and one thread");
+    kr_simrun *r = calloc(1, sizeof *r);
+    if (r == NULL)
+        return kr_fail(err, KR_ENOMEM, "out of memory");
+    r->options = options;
+    if (r->options.threads > MAX_THREADS)
+        r->options.threads = MAX_THREADS;
+    kr_status st = make_sim(a, r, err);
+    if (st == KR_OK)
+        st = kr_sim_tally_new(r->sim, &r->sum, err);
+    if (st == KR_OK)
+        st = kr_sim_tally_new(r->sim, &r->shown, err);
+    if (st == KR_OK)
+        st = start_threads(r, err);
+    if (st != KR_OK) {
+        kr_simrun_free(r);
+        return st;
+    }
+    *out = r;
+    return KR_OK;
+}
+
+const kr_sim_tally *kr_simrun_poll(kr_simrun *r, bool *ended) {
+    kr_sim_tally *fresh = NULL;
+    pthread_mutex_lock(&r->lock);
+    if (kr_sim_tally_new(r->sim, &fresh, NULL) == KR_OK) {
+        kr_sim_tally_add(r->sim, fresh, r->sum);
+        kr_sim_tally_free(r->shown);
+        r->shown = fresh;
+    }
+    *ended = r->running == 0;
+    pthread_mutex_unlock(&r->lock);
+    return r->shown;
+}
+
+kr_status kr_simrun_status(const kr_simrun *r) {
+    if (r->status != KR_OK)
+        return r->status;
+    return r->sum->draws < r->options.draws ? KR_ECANCELED : KR_OK;
+}
+
+void kr_simrun_cancel(kr_simrun *r) {
+    pthread_mutex_lock(&r->lock);
+    r->cancel = true;
+    pthread_mutex_unlock(&r->lock);
+}
+
+void kr_simrun_free(kr_simrun *r) {
+    if (r == NULL)
+        return;
+    if (r->has_lock) {
+        kr_simrun_cancel(r);
+        for (int i = 0; i < r->started; i++)
+            pthread_join(r->thread[i], NULL);
+        pthread_mutex_destroy(&r->lock);
+    }
+    kr_sim_tally_free(r->sum);
+    kr_sim_tally_free(r->shown);
+    kr_sim_free(r->sim);
+    free(r);
+}
+
+const kr_sim *kr_simrun_sim(const kr_simrun *r) { return r->sim; }
+kr_simrun_options kr_simrun_options_of(const kr_simrun *r) { return r->options; }
+
+kr_sim_row kr_sim_row_of(const kr_sim_rule *rule, int64_t draws) {
+    double n = (double)draws;
+    if (draws < 1)
+        return (kr_sim_row){NAN, NAN, NAN, NAN, NAN, NAN};
+    double mean = rule->level / n, var = rule->level2 / n - mean * mean;
+    return (kr_sim_row){.broken = (double)rule->broken / n,
+                        .lower = kr_binom_lower(rule->broken, draws, 0.025),
+                        .upper = kr_binom_upper(rule->broken, draws, 0.025),
+                        .retention = mean,
+                        .retention_se = sqrt((var > 0 ? var : 0) / n),
+                        .fallback = (double)rule->fallback / n};
+}

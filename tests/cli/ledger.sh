@@ -1,0 +1,129 @@
+#!/bin/sh
+# Explore, lock, confirm, second look, exhausted budget, growing sample, and a ledger that was edited,
+# cut short, deleted or taken elsewhere.
+set -u
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+export XDG_STATE_HOME="$tmp/state"
+python=$([ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)
+cp data/samples/mini-ruler.jsonl "$tmp/f.jsonl"
+f=$tmp/f.jsonl
+
+status() {
+    want=$1
+    shift
+    got=0
+    "$@" >"$tmp/out" 2>"$tmp/err" || got=$?
+    [ "$got" = "$want" ] || { echo "exit $got, expected $want: $*"; cat "$tmp/out" "$tmp/err"; exit 1; }
+}
+has() { grep -qF -- "$1" "$tmp/$2" || { echo "no '$1' in:"; cat "$tmp/$2"; exit 1; }; }
+lacks() { ! grep -qF -- "$1" "$tmp/$2" || { echo "'$1' in:"; cat "$tmp/$2"; exit 1; }; }
+field() { "$python" -c 'import json,sys
+v = json.load(open(sys.argv[1]))
+for k in sys.argv[2].split("."): v = v[k]
+print(v)' "$1" "$2"; }
+
+# explore: only those rows, never LOCKED
+status 2 ./kvrisk lock "$f" --method keydiff
+status 0 ./kvrisk ledger start "$f" --explore 25% --seed 3 --budget 0.10
+has '150 requests to explore, 450 to confirm on' out
+status 2 ./kvrisk ledger start "$f"
+status 0 ./kvrisk certify "$f"
+has 'WHAT-IF: ' out
+has 'of 150 requests' out
+lacks 'LOCKED' out
+
+# lock and confirm
+status 0 ./kvrisk lock "$f" --method keydiff
+status 0 ./kvrisk confirm "$f" -o "$tmp/c1.json"
+has 'LOCKED: The contract locked on' out
+has 'of the 450 calibration requests' out
+[ "$(field "$tmp/c1.json" ledger.delta)" = 0.05 ] || { echo "delta"; exit 1; }
+[ "$(field "$tmp/c1.json" point.state)" = LOCKED ] || { echo "state"; exit 1; }
+[ "$(field "$tmp/c1.json" ledger.budget_left)" = 0.05 ] || { echo "left"; exit 1; }
+entries=$(wc -l <"$f.ledger")
+# the same again spends nothing
+status 0 ./kvrisk confirm "$f"
+has 'nothing spent again' out
+[ "$(wc -l <"$f.ledger")" = "$entries" ] || { echo "a rerun was entered"; exit 1; }
+
+# a second look: locked after the rows were opened
+status 0 ./kvrisk lock "$f" --method snapkv
+status 3 ./kvrisk confirm "$f" -o "$tmp/c2.json"
+has 'opened before this contract was locked' out
+lacks 'LOCKED:' out
+[ "$(field "$tmp/c2.json" point.state)" = WHAT-IF ] || { echo "second look"; exit 1; }
+[ "$(field "$tmp/c2.json" ledger.exploratory)" = True ] || { echo "second look"; exit 1; }
+# exhausted
+status 2 ./kvrisk lock "$f" --method adakv
+has 'budget is exhausted' err
+status 0 ./kvrisk ledger verify "$f" --certificate "$tmp/c1.json"
+
+# edited, cut short, deleted, taken elsewhere
+cp "$f.ledger" "$tmp/good"
+sed 's/"delta":0.05/"delta":0.01/' "$tmp/good" >"$f.ledger"
+status 1 ./kvrisk ledger show "$f"
+has 'was changed after it was written' err
+status 1 ./kvrisk certify "$f"
+sed 2d "$tmp/good" >"$f.ledger"
+status 1 ./kvrisk confirm "$f"
+has 'does not follow' err
+head -n 2 "$tmp/good" >"$f.ledger"
+status 1 ./kvrisk confirm "$f"
+has 'cut short or exchanged' err
+status 0 ./kvrisk certify "$f"
+has 'WHAT-IF' out
+lacks 'LOCKED' out
+rm "$f.ledger"
+status 1 ./kvrisk ledger start "$f"
+has 'is gone' err
+status 0 ./kvrisk certify "$f"
+has 'The ledger of these rows is missing' out
+cp "$f" "$tmp/elsewhere.jsonl"
+status 0 ./kvrisk certify "$tmp/elsewhere.jsonl"
+lacks 'LOCKED' out
+# even where the remembered entry is gone as well, the certificate tells
+rm -r "$XDG_STATE_HOME"
+head -n 1 "$tmp/good" >"$f.ledger"
+status 1 ./kvrisk ledger verify "$f" --certificate "$tmp/c1.json"
+has 'cut short, edited or exchanged' err
+rm "$f.ledger"
+
+# several contracts before the rows are opened: each its own level, the certificate has the sum
+status 0 ./kvrisk ledger start "$f" --explore 0 --budget 0.2
+status 0 ./kvrisk lock "$f" --method keydiff
+status 0 ./kvrisk lock "$f" --family --tolerance 0.2
+status 0 ./kvrisk confirm "$f" --lock 2 -o "$tmp/a.json"
+status 0 ./kvrisk confirm "$f" --lock 3 -o "$tmp/b.json"
+[ "$(field "$tmp/a.json" ledger.delta_sum)" = 0.1 ] || { echo "sum"; exit 1; }
+[ "$(field "$tmp/b.json" state)" = LOCKED ] || { echo "family"; exit 1; }
+status 1 ./kvrisk certify "$f"
+has 'none to explore' err
+rm -r "$f.ledger" "$XDG_STATE_HOME"
+
+# a growing sample with two declared looks, then a third
+head -n 301 data/samples/mini-ruler.jsonl >"$f"
+status 0 ./kvrisk ledger start "$f" --explore 0
+status 0 ./kvrisk lock "$f" --method keydiff --looks 2
+status 0 ./kvrisk confirm "$f" -o "$tmp/l1.json"
+head -n 451 data/samples/mini-ruler.jsonl >"$f"
+status 0 ./kvrisk confirm "$f" -o "$tmp/l2.json"
+has 'Look 2 of 2' out
+[ "$(field "$tmp/l2.json" ledger.delta)" = 0.025 ] || { echo "look"; exit 1; }
+cp data/samples/mini-ruler.jsonl "$f"
+status 3 ./kvrisk confirm "$f"
+has 'every declared look of this lock is used' out
+# rows that were tested must not change
+sed '5s/"full":[0-9.]*/"full":0.125/' data/samples/mini-ruler.jsonl >"$f"
+status 3 ./kvrisk confirm "$f"
+has 'were changed since' out
+rm -r "$f.ledger" "$XDG_STATE_HOME"
+
+# a joint table: the claim is the table
+cp data/samples/mini-ruler.jsonl "$f"
+status 0 ./kvrisk ledger start "$f"
+status 0 ./kvrisk lock "$f" --method snapkv --tolerances 0.1,0.25,0.5
+status 0 ./kvrisk confirm "$f"
+has 'whatever tolerance of the grid is picked after looking' out
+grep -q 'tolerance 0.5 .*LOCKED' "$tmp/out" || { cat "$tmp/out"; exit 1; }
+echo "note: explore, lock, confirm, second look, exhausted budget, growing sample, joint table, five kinds of tampering"
