@@ -45,25 +45,55 @@ static mode_t default_mode(void) {
     return 0666 & ~mask;
 }
 
-kr_status kr_writer_open(const char *path, bool replace, kr_writer **out, kr_error *err) {
-    struct stat st;
+/* Whether `path` may become a regular file with our content: a new name, or an existing regular file
+ * when it may be replaced. Renaming over a device or a pipe would destroy it. */
+static kr_status check_target(const char *path, bool replace, struct stat *st, bool *exists,
+                              kr_error *err) {
     if (*path == '\0')
         return kr_fail(err, KR_EIO, "the name of the file to write is empty");
-    bool exists = stat(path, &st) == 0;
-    if (exists && !replace)
-        return kr_fail(err, KR_EIO, "%s exists already", path);
-    if (exists && S_ISDIR(st.st_mode))
+    *exists = stat(path, st) == 0;
+    if (*exists && S_ISDIR(st->st_mode))
         return kr_fail(err, KR_EIO, "%s is a directory", path);
-    kr_writer *w = calloc(1, sizeof *w);
+    if (*exists && !S_ISREG(st->st_mode))
+        return kr_fail(err, KR_EIO, "%s is not a regular file, expected a name to write a file under",
+                       path);
+    if (*exists && !replace)
+        return kr_fail(err, KR_EIO, "%s exists already", path);
+    struct stat link;
+    if (!*exists && lstat(path, &link) == 0)
+        return kr_fail(err, KR_EIO, "%s is a link to nowhere", path);
+    return KR_OK;
+}
+
+/* The name to rename to: where a link leads, else the name itself; owned by the caller. */
+static char *resolve(const char *path, bool exists) {
+    char *real = exists ? realpath(path, NULL) : NULL;
+    if (real != NULL)
+        return real;
     size_t len = strlen(path);
-    if (w == NULL || (w->path = malloc(len + 1)) == NULL || (w->temp = malloc(len + 8)) == NULL) {
-        if (w != NULL)
-            writer_free(w);
+    char *copy = malloc(len + 1);
+    if (copy != NULL)
+        memcpy(copy, path, len + 1);
+    return copy;
+}
+
+kr_status kr_writer_open(const char *path, bool replace, kr_writer **out, kr_error *err) {
+    struct stat st;
+    bool exists = false;
+    kr_status ok = check_target(path, replace, &st, &exists, err);
+    if (ok != KR_OK)
+        return ok;
+    kr_writer *w = calloc(1, sizeof *w);
+    char *target = w != NULL ? resolve(path, exists) : NULL;
+    size_t len = target != NULL ? strlen(target) : 0;
+    if (target == NULL || (w->temp = malloc(len + 8)) == NULL) {
+        free(target);
+        free(w);
         return kr_fail(err, KR_ENOMEM, "out of memory");
     }
-    memcpy(w->path, path, len + 1);
+    w->path = target;
     w->replace = replace;
-    snprintf(w->temp, len + 8, "%s.XXXXXX", path);
+    snprintf(w->temp, len + 8, "%s.XXXXXX", target);
     int fd = mkstemp(w->temp);
     if (fd >= 0)
         fchmod(fd, exists ? st.st_mode & 07777 : default_mode());
@@ -151,6 +181,91 @@ kr_status kr_file_write(const char *path, const void *data, size_t len, bool rep
         return st;
     kr_writer_add(w, data, len);
     return kr_writer_commit(w, err);
+}
+
+/* Opens (or starts) the file and waits for its lock. A program that held the lock before may have put
+ * another file under the name: then the lock is on the wrong file, and once more. */
+static int open_locked(const char *path, kr_error *err) {
+    for (int i = 0; i < 1000; i++) {
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        struct stat ours, named;
+        if (fd < 0)
+            break;
+        if (fstat(fd, &ours) == 0 && !S_ISREG(ours.st_mode)) {
+            close(fd);
+            kr_fail(err, KR_EIO, "%s is not a regular file, expected a table", path);
+            return -1;
+        }
+        if (fcntl(fd, F_SETLKW, &lock) == 0 && stat(path, &named) == 0 &&
+            ours.st_ino == named.st_ino && ours.st_dev == named.st_dev)
+            return fd;
+        close(fd);
+    }
+    kr_fail(err, KR_EIO, "%s: cannot open: %s", path, strerror(errno));
+    return -1;
+}
+
+#define MAX_TABLE ((size_t)256 << 20)
+
+/* All of an open file; closing another descriptor of it would drop the lock. */
+static kr_status read_all(int fd, const char *path, char **data, size_t *len, kr_error *err) {
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return kr_fail(err, KR_EIO, "%s: %s", path, strerror(errno));
+    if ((uint64_t)st.st_size > MAX_TABLE)
+        return kr_fail(err, KR_EFORMAT, "%s is longer than %zu bytes, the limit here", path,
+                       MAX_TABLE);
+    size_t n = (size_t)st.st_size, at = 0;
+    char *s = malloc(n + 1);
+    if (s == NULL)
+        return kr_fail(err, KR_ENOMEM, "%s: out of memory", path);
+    while (at < n) {
+        ssize_t r = pread(fd, s + at, n - at, (off_t)at);
+        if (r <= 0) {
+            free(s);
+            return kr_fail(err, KR_EIO, "%s: cannot read: %s", path, strerror(errno));
+        }
+        at += (size_t)r;
+    }
+    s[n] = '\0';
+    *data = s;
+    *len = n;
+    return KR_OK;
+}
+
+static kr_status write_longer(const char *path, const char *header, const char *old, size_t len,
+                              const char *row, kr_error *err) {
+    kr_writer *w;
+    kr_status st = kr_writer_open(path, true, &w, err);
+    if (st != KR_OK)
+        return st;
+    if (len == 0)
+        kr_writer_puts(w, header);
+    kr_writer_add(w, old, len);
+    if (len > 0 && old[len - 1] != '\n')
+        kr_writer_puts(w, "\n");
+    kr_writer_puts(w, row);
+    return kr_writer_commit(w, err);
+}
+
+kr_status kr_file_append_row(const char *path, const char *header, const char *row, kr_error *err) {
+    char *old = NULL;
+    size_t len = 0, head = strlen(header);
+    int fd = open_locked(path, err);
+    if (fd < 0)
+        return KR_EIO;
+    kr_status st = read_all(fd, path, &old, &len, err);
+    if (st == KR_OK && len > 0 && (len < head || memcmp(old, header, head) != 0))
+        st = kr_fail(err, KR_EFORMAT, "%s:1:1: another table, expected the header %.60s...", path,
+                     header);
+    if (st == KR_OK)
+        st = write_longer(path, header, old, len, row, err);
+    if (st != KR_OK && old != NULL && len == 0)
+        unlink(path); /* the empty file that opening it made */
+    free(old);
+    close(fd);
+    return st;
 }
 
 /* --- reading ------------------------------------------------------------------------------- */

@@ -14,7 +14,9 @@
  * directory, fsync, rename, fsync of the directory. */
 typedef struct kr_writer kr_writer;
 
-/* KR_EIO when the directory cannot be written, or when `path` exists and `replace` is false. */
+/* KR_EIO when the directory cannot be written, when `path` exists and `replace` is false, or when it
+ * is a device, a pipe or anything else that is not a regular file. A symbolic link is followed: its
+ * target is replaced, the link stays. */
 kr_status kr_writer_open(const char *path, bool replace, kr_writer **out, kr_error *err);
 /* Errors are kept and reported by the commit. */
 void kr_writer_add(kr_writer *w, const void *data, size_t len);
@@ -27,6 +29,11 @@ void kr_writer_abort(kr_writer *w); /* NULL is allowed */
 /* The whole file at once, through a kr_writer. */
 kr_status kr_file_write(const char *path, const void *data, size_t len, bool replace,
                         kr_error *err);
+
+/* Adds `row` to a table that begins with the line(s) `header`, or starts the table; as atomic as
+ * kr_file_write, and several programs may add to one table at once: each waits for the others.
+ * KR_EFORMAT when the file begins with something else. */
+kr_status kr_file_append_row(const char *path, const char *header, const char *row, kr_error *err);
 
 /* --- reading ------------------------------------------------------------------------------- */
 

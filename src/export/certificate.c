@@ -433,26 +433,10 @@ kr_status kr_export_point_file(kr_analysis *a, size_t method, const char *note,
 
 kr_status kr_export_point_append(const kr_analysis *a, size_t method, const char *note,
                                  const char *path, kr_error *err) {
-    kr_buf b = {0};
-    kr_stamp stamp;
-    if (kr_file_stamp(path, &stamp, NULL) != KR_OK) {
-        kr_export_point_csv_header(&b);
-    } else {
-        char *text = NULL;
-        size_t len = 0;
-        kr_status st = kr_file_read(path, (size_t)64 << 20, &text, &len, err);
-        if (st != KR_OK)
-            return st;
-        if (len < strlen(CSV_HEADER) || memcmp(text, CSV_HEADER, strlen(CSV_HEADER)) != 0) {
-            free(text);
-            return kr_fail(err, KR_EFORMAT,
-                           "%s:1:1: not a table of operating points, expected its header", path);
-        }
-        kr_buf_add(&b, text, len);
-        if (text[len - 1] != '\n')
-            kr_buf_puts(&b, "\n");
-        free(text);
-    }
-    kr_export_point_csv(a, method, note, &b);
-    return write_text(&b, path, true, err);
+    kr_buf row = {0};
+    kr_export_point_csv(a, method, note, &row);
+    kr_status st = row.failed ? kr_fail(err, KR_ENOMEM, "out of memory")
+                              : kr_file_append_row(path, CSV_HEADER, kr_buf_text(&row), err);
+    kr_buf_free(&row);
+    return st;
 }

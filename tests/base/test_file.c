@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -99,6 +100,61 @@ static void refuses_places_that_cannot_be_written(void **state) {
     assert_int_equal(kr_file_write(dir, "x", 1, true, &e), KR_EIO);
     assert_int_equal(kr_file_write(in_dir("no/such/dir"), "x", 1, true, &e), KR_EIO);
     assert_non_null(strstr(e.msg, "No such file"));
+}
+
+static void only_regular_files_are_replaced(void **state) {
+    (void)state;
+    kr_error e;
+    struct stat st;
+    assert_int_equal(mkfifo(in_dir("pipe"), 0600), 0);
+    assert_int_equal(kr_file_write(in_dir("pipe"), "x", 1, true, &e), KR_EIO);
+    assert_non_null(strstr(e.msg, "not a regular file"));
+    assert_int_equal(stat(in_dir("pipe"), &st), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+    assert_int_equal(kr_file_append_row(in_dir("pipe"), "h\n", "r\n", &e), KR_EIO);
+    assert_int_equal(kr_file_write("/dev/null", "x", 1, true, &e), KR_EIO);
+    assert_int_equal(stat("/dev/null", &st), 0);
+    assert_true(S_ISCHR(st.st_mode));
+    /* A link is followed and stays a link. */
+    put(in_dir("target"), "old", 3);
+    char target[128];
+    snprintf(target, sizeof target, "%s/target", dir);
+    assert_int_equal(symlink(target, in_dir("link")), 0);
+    assert_int_equal(kr_file_write(in_dir("link"), "new", 3, true, &e), KR_OK);
+    assert_int_equal(lstat(in_dir("link"), &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    char *s;
+    size_t n;
+    assert_int_equal(kr_file_read(target, 100, &s, &n, &e), KR_OK);
+    assert_string_equal(s, "new");
+    free(s);
+    assert_int_equal(symlink("/nonexistent/x", in_dir("dangling")), 0);
+    assert_int_equal(kr_file_write(in_dir("dangling"), "x", 1, true, &e), KR_EIO);
+}
+
+static void rows_added_at_once_are_all_kept(void **state) {
+    (void)state;
+    enum { WRITERS = 8, ROWS = 10 };
+    kr_error e;
+    for (int i = 0; i < WRITERS; i++)
+        if (fork() == 0) {
+            for (int k = 0; k < ROWS; k++)
+                if (kr_file_append_row(in_dir("t.csv"), "a,b\n", "1,2\n", &e) != KR_OK)
+                    _exit(1);
+            _exit(0);
+        }
+    for (int i = 0, status; i < WRITERS; i++) {
+        assert_true(wait(&status) > 0);
+        assert_int_equal(status, 0);
+    }
+    char *s;
+    size_t n;
+    assert_int_equal(kr_file_read(in_dir("t.csv"), 100000, &s, &n, &e), KR_OK);
+    assert_int_equal(n, 4 * (WRITERS * ROWS + 1));
+    free(s);
+    assert_int_equal(entries(), 1);
+    assert_int_equal(kr_file_append_row(in_dir("t.csv"), "other\n", "1\n", &e), KR_EFORMAT);
+    assert_int_equal(kr_file_append_row(in_dir("no/t.csv"), "h\n", "1\n", &e), KR_EIO);
 }
 
 static void lines_come_without_their_ends(void **state) {
@@ -208,6 +264,8 @@ int main(void) {
         IN_DIR(a_file_appears_whole_or_not_at_all),
         IN_DIR(an_existing_file_is_replaced_only_when_asked),
         IN_DIR(refuses_places_that_cannot_be_written),
+        IN_DIR(only_regular_files_are_replaced),
+        IN_DIR(rows_added_at_once_are_all_kept),
         IN_DIR(lines_come_without_their_ends),
         IN_DIR(a_line_beyond_the_limit_is_refused),
         IN_DIR(a_file_that_changes_while_read_is_refused),
