@@ -35,13 +35,12 @@ static const command commands[] = {
     {NULL, NULL, NULL},
 };
 
-static int usage(FILE *to) {
+static void usage(FILE *to) {
     fputs("usage: kvrisk [FILE]                      the screens; without FILE the bundled sample\n"
           "       kvrisk --print SCREEN [--size WxH] [FILE]   one screen as text\n"
           "       kvrisk COMMAND ...\n\ncommands:\n", to);
     for (const command *c = commands; c->name != NULL; c++)
         fprintf(to, "  %-10s %s\n", c->name, c->help);
-    return KR_EXIT_OK;
 }
 
 int main(int argc, char **argv) {
@@ -59,6 +58,6 @@ int main(int argc, char **argv) {
                 return c->run(argc - 1, argv + 1);
             }
     if (argc > 1 && strcmp(argv[1], "--help") == 0)
-        return usage(stdout);
+        usage(stdout);
     return kr_ui_run(argc, argv);
 }

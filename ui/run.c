@@ -22,12 +22,8 @@ typedef struct {
     bool ascii, help, plot;
 } options;
 
-static const char usage_text[] =
-    "usage: kvrisk [OPTIONS] [FILE]\n"
-    "       kvrisk --print SCREEN [--size WxH] [FILE]\n"
-    "\n"
-    "Opens calibration results in the terminal; without FILE the bundled sample.\n"
-    "\n"
+static const char options_text[] =
+    "\noptions of the screens:\n"
     "  --print SCREEN   write one screen as text and end: main, map, policy, tasks,\n"
     "                   requests, reeval, points, help\n"
     "  --size WxH       its size (default 80x24)\n"
@@ -324,11 +320,11 @@ int kr_ui_run(int argc, char **argv) {
     char sample[1200];
     int rc = parse(argc, argv, &o);
     if (rc != 0) {
-        fputs(usage_text, stderr);
+        fputs("kvrisk --help lists the options and commands\n", stderr);
         return rc;
     }
     if (o.help) {
-        fputs(usage_text, stdout);
+        fputs(options_text, stdout);
         return EXIT_SUCCESS;
     }
     kr_theme theme;
@@ -337,5 +333,7 @@ int kr_ui_run(int argc, char **argv) {
     if (o.file == NULL && !sample_path(sample, sizeof sample))
         return complain("the bundled sample is not found; ", "name a file");
     const char *path = o.file != NULL ? o.file : sample;
+    if (access(path, F_OK) != 0)
+        return complain("no such file or command: ", path);
     return o.print.screen != NULL ? print_screen(path, &o) : interactive(path, &o);
 }

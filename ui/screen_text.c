@@ -149,9 +149,11 @@ static void reeval_page(page *p) {
         "answer with full KV beside the answer with the evicted cache, request by request.");
     put_line(p, KR_ROLE_TEXT, "", 0, KR_ROLE_TEXT, NULL);
     put_line(p, KR_ROLE_DIM, "missing", 12, KR_ROLE_TEXT,
-             "the evaluation subcommand and the job that runs it");
+             "the job that runs the evaluation from here, and its cancelling");
     put_line(p, KR_ROLE_DIM, "missing", 12, KR_ROLE_TEXT,
              "a model and sample requests that belong to this file");
+    put_line(p, KR_ROLE_DIM, "meanwhile", 12, KR_ROLE_TEXT,
+             "kvrisk eval in a shell; kvrisk eval --help says how");
     put_line(p, KR_ROLE_TEXT, "", 0, KR_ROLE_TEXT, NULL);
     snprintf(
         s, sizeof s,

@@ -6,6 +6,9 @@ start 80 24 -- "$here/kvrisk" "$sample"
 see "CERTIFIED at 30 %"
 t capture-pane -p -e | grep -q '38;5;33m' || fail "no colour by default"
 
+# messages of libraries cannot tear the screen: they go to the log
+[ -e "$tmp/state/kvrisk/log" ] || fail "standard error is not in the state log"
+
 start 80 24 NO_COLOR=1 -- "$here/kvrisk" "$sample"
 see "CERTIFIED at 30 %"
 keys Down
@@ -53,6 +56,8 @@ refused() { # what: command; one line that names the way without a terminal, sta
     [ -s "$tmp/out" ] && { echo "FAILED: $1 wrote to standard output"; exit 1; }
     return 0
 }
+./kvrisk certfy 2>"$tmp/err" </dev/null && { echo "FAILED: a wrong word is no command"; exit 1; }
+grep -q "no such file or command: certfy" "$tmp/err" || { cat "$tmp/err"; exit 1; }
 refused "no terminal" "./kvrisk $sample"
 for term in dumb nosuchterm; do
     start 80 24 TERM=$term -- sh -c "'$here/kvrisk $sample 2>$tmp/err; echo status \$?; exec sleep 60'"
