@@ -2,8 +2,11 @@
  * its evaluation also in chunks TASK-0.jsonl, TASK-1.jsonl. */
 #include "calib/import_core.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "calib/csv.h"
 
 /* TASK of TASK.jsonl or TASK-3.jsonl; *chunk tells which. */
 static const char *task_of(kr_import *im, const char *base, bool *chunk) {
@@ -134,8 +137,68 @@ static kr_status take_row(kr_import *im, kr_run *run, const kr_lit *row, const c
     return kr_run_row(im, run, &in, err);
 }
 
+/* --- summary.csv beside the predictions: one column per task, rows Tasks, Score, Nulls ---------- */
+
+static void keep_record(kr_import *im, const kr_csv *c, const char **cells, size_t max) {
+    for (size_t k = 1; k < kr_csv_columns(c) && k < max; k++) {
+        kr_csv_field f = kr_csv_get(c, k);
+        cells[k] = kr_import_text(im, "%.*s", (int)(f.len < 200 ? f.len : 200), f.s);
+    }
+}
+
+enum { MAX_SUMMARY = 64 };
+
+/* Finds the score of a task in one summary; false when it is not there. */
+static bool summary_score(kr_import *im, const char *path, const char *task, double *out) {
+    const char *tasks[MAX_SUMMARY] = {NULL}, *scores[MAX_SUMMARY] = {NULL};
+    kr_source_file *f = NULL;
+    kr_csv *c = NULL;
+    bool got = true, found = false;
+    if (kr_source_open(path, &f, NULL) != KR_OK)
+        return false;
+    kr_csv_opts o = {.name = path, .max_field = 4096, .lenient = true};
+    if (kr_csv_open(&o, kr_source_read, f, &c, NULL) == KR_OK)
+        while (kr_csv_next(c, &got, NULL) == KR_OK && got) {
+            kr_csv_field label = kr_csv_get(c, 0);
+            if (label.len == 5 && memcmp(label.s, "Tasks", 5) == 0)
+                keep_record(im, c, tasks, MAX_SUMMARY);
+            if (label.len == 5 && memcmp(label.s, "Score", 5) == 0)
+                keep_record(im, c, scores, MAX_SUMMARY);
+        }
+    for (size_t k = 1; k < MAX_SUMMARY && !found; k++) {
+        found = tasks[k] != NULL && scores[k] != NULL && strcmp(tasks[k], task) == 0;
+        *out = found ? strtod(scores[k], NULL) : 0;
+    }
+    kr_csv_free(c);
+    kr_source_close(f);
+    return found;
+}
+
+static void compare_summary(kr_import *im, const kr_run *run) {
+    char *dir = kr_path_dir(run->path);
+    double sum = 0, stated = 0;
+    size_t n = 0, len = dir != NULL ? strlen(dir) : 0;
+    for (size_t t = 0; t < run->n_sum; t++) {
+        sum += run->sum[t];
+        n += run->count[t];
+    }
+    for (size_t i = 0; dir != NULL && n > 0 && i < im->tree.n; i++) {
+        const char *p = im->tree.path[i];
+        if (!kr_starts(p, dir) || !kr_starts(p + len, "/summary") || !kr_ends(p, ".csv") ||
+            !summary_score(im, p, run->subset, &stated))
+            continue;
+        if (fabs(100 * sum / (double)n - stated) > 0.005 + 1e-9)
+            kr_import_say(im, KR_NOTE_WARNING, "%s: mean %.4f here and %.4f in %s.", run->name,
+                          100 * sum / (double)n, stated, kr_path_base(p));
+    }
+    free(dir);
+}
+
 static kr_status read_run(kr_import *im, kr_run *run, kr_error *err) {
-    return kr_import_json(im, run, take_row, err);
+    kr_status st = kr_import_json(im, run, take_row, err);
+    if (st == KR_OK)
+        compare_summary(im, run);
+    return st;
 }
 
 const kr_importer kr_importer_ruler = {

@@ -104,9 +104,15 @@ static void ruler_with_chunks_and_lengths(void **state) {
     put("out/tiny-snap/synthetic/4096/pred/vt-1.jsonl",
         "{\"index\":0,\"pred\":\"3\",\"input\":\"b\",\"outputs\":[\"3\"],\"others\":{},"
         "\"truncation\":-1,\"length\":4000}\n");
+    put("out/tiny-full/synthetic/4096/pred/summary.csv",
+        "0,1,2\nTasks,vt,cwe\nScore,100.0,40.1\nNulls,0/2,0/500\n");
+    put("out/tiny-snap/synthetic/4096/pred/summary-vt.csv",
+        "0,1\nTasks,vt\nScore,87.25\nNulls,0/2\n");
     static const char *const levels[] = {"snap=budget:1024"};
     gives((kr_import_opts){.kind = "auto", .levels = levels, .n_levels = 1},
           "note: read as ruler: LENGTH/pred/TASK.jsonl files.\n"
+          "warning: ./out/tiny-snap/synthetic vt: mean 75.0000 here and 87.2500 in "
+          "summary-vt.csv.\n"
           "policies: snap threshold -1024 (mean 0.256)\n"
           "vt-00000 1 0.5\n"
           "vt-00001 1 1\n");
