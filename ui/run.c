@@ -9,11 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "ui/config.h"
 #include "ui/print.h"
 #include "ui/term.h"
 
-enum { EXIT_USAGE = 2, TICK_MS = 1000, MAX_KEYS_A_FRAME = 64 };
+enum { EXIT_USAGE = 2, TICK_MS = 1000, MAX_KEYS_A_FRAME = 64, MANY_BYTES = 16 << 20 };
 
 typedef struct {
     const char *file, *size, *theme;
@@ -291,6 +292,18 @@ static int end(session *s, int status) {
     return status;
 }
 
+/* Some seconds without a word would look like a hang; the line is taken back before the screens. */
+static void say_reading(const char *path, bool on) {
+    kr_stamp stamp;
+    if (!isatty(STDERR_FILENO) || kr_file_stamp(path, &stamp, NULL) != KR_OK ||
+        stamp.size < MANY_BYTES)
+        return;
+    if (on)
+        fprintf(stderr, "reading %lld MB ...\r", (long long)(stamp.size >> 20));
+    else
+        fprintf(stderr, "%30s\r", "");
+}
+
 static int interactive(const char *path, const options *o) {
     session s = {0};
     kr_error err;
@@ -299,10 +312,12 @@ static int interactive(const char *path, const options *o) {
     if (kr_term_check(&err) != KR_OK)
         return no_terminal(&err, path);
     open_settings(&s, o, &ascii);
+    say_reading(path, true);
     if (kr_app_open_with(path, o->print.analysis, s.config.set, &s.app, &err) != KR_OK) {
         fprintf(stderr, "kvrisk: %s\n", err.msg);
         return end(&s, EXIT_FAILURE);
     }
+    say_reading(path, false);
     if (kr_term_open(o->color, ascii, kr_state_log_path(log, sizeof log) ? log : NULL, &err) !=
         KR_OK)
         return end(&s, no_terminal(&err, path));

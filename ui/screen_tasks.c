@@ -30,6 +30,10 @@ static task_columns fit_tasks(const kr_app *a, int w) {
         int n = kr_text_width(kr_calib_task(a->calib, i));
         longest = n > longest ? n : longest;
     }
+    char all[48];
+    const kr_candidate_row *k = &a->f.levels[a->level];
+    int count = snprintf(all, sizeof all, "%lld/%lld", (long long)k->events, (long long)k->n) + 2;
+    c.count = count > c.count ? count : c.count;
     c.name = (longest > 24 ? 24 : longest) + 1;
     int room = w - 2 - c.name - c.count - c.rate - c.flag;
     if (room < 10) {

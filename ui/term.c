@@ -265,6 +265,14 @@ void kr_term_size(int *w, int *h) {
 }
 
 void kr_term_mouse(bool on) {
+    static const char off[] = "\033[?1000l\033[?1006l";
+    /* After a crash as well; curses does it itself on every other way out. */
+    if (on && term.restore_len + sizeof off <= sizeof term.restore &&
+        memcmp(term.restore, off, sizeof off - 1) != 0) {
+        memmove(term.restore + sizeof off - 1, term.restore, term.restore_len);
+        memcpy(term.restore, off, sizeof off - 1);
+        term.restore_len += sizeof off - 1;
+    }
     mousemask(on ? BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED : 0, NULL);
     mouseinterval(0);
 }
