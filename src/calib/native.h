@@ -14,6 +14,7 @@ typedef struct {
     size_t n_tasks;
     kr_policy *policy; /* [n_policies] */
     size_t n_policies;
+    int64_t announced; /* "n": how many requests the file says it has; 0 where it does not say */
     bool has_requests; /* the rows are inside this object, at `requests` */
     kr_json requests;
 } kr_native_header;

@@ -114,8 +114,9 @@ static void check_contract(kr_json *j, size_t at, const kr_calib_meta *m) {
         kr_json_fail(j, at, "the declared tolerance is negative, expected 0 or more");
     else if (m->risk.digits <= 0 || kr_dec_cmp(m->risk, one) >= 0)
         kr_json_fail(j, at, "the declared risk target must be above 0 and below 1");
-    else if (m->confidence.digits <= 0 || kr_dec_cmp(m->confidence, one) >= 0)
-        kr_json_fail(j, at, "the declared confidence must be above 0 and below 1");
+    else if (kr_dec_cmp(m->confidence, kr_dec_make(5, 1)) < 0 ||
+             kr_dec_cmp(m->confidence, one) >= 0)
+        kr_json_fail(j, at, "the declared confidence must be at least 0.5 and below 1");
 }
 
 static void read_contract(kr_json *j, kr_native_header *h) {
@@ -301,6 +302,10 @@ static void read_counts_n(kr_json *j, kr_native_header *h) {
     kr_json_int(j, 1, 1000000000, &h->meta.counts_n);
 }
 
+static void read_announced(kr_json *j, kr_native_header *h) {
+    kr_json_int(j, 1, INT32_MAX, &h->announced);
+}
+
 static void read_counts_test_n(kr_json *j, kr_native_header *h) {
     kr_json_int(j, 0, 1000000000, &h->meta.counts_test_n);
 }
@@ -336,6 +341,7 @@ static const struct {
     {"requests", CAL, 0, read_requests},
     {"tolerance", COUNTS, COUNTS, read_counts_tolerance},
     {"n", COUNTS, COUNTS, read_counts_n},
+    {"n", CAL, 0, read_announced},
     {"test_n", COUNTS, 0, read_counts_test_n},
     {"sequence", COUNTS, 0, read_sequence},
 };

@@ -73,11 +73,18 @@ static bool read_utility(kr_json *j, const kr_calib_meta *m, int64_t *out) {
                         kr_dec_text(kr_nano_dec(m->utility_max), hi));
 }
 
+/* One value more than policies; a stray comma before the bracket is no value. */
+static bool too_many(kr_json *j, const char *key, size_t n) {
+    size_t at = (kr_json_peek(j), j->at);
+    return kr_json_skip(j, NULL) &&
+           kr_json_fail(j, at, "\"%s\" has more than %zu values, one per policy", key, n);
+}
+
 static bool read_utilities(kr_json *j, reader *r) {
     size_t n = 0, at = (kr_json_peek(j), j->at);
     for (kr_json_iter it = kr_json_enter(j, '['); kr_json_element(j, &it); n++) {
         if (n == r->h.n_policies)
-            return kr_json_fail(j, j->at, "\"utility\" has more than %zu values, one per policy", n);
+            return too_many(j, "utility", n);
         if (!read_utility(j, &r->h.meta, &r->utility[n]))
             return false;
     }
@@ -93,7 +100,7 @@ static bool read_retained(kr_json *j, reader *r, bool *has) {
         return kr_json_null(j);
     for (kr_json_iter it = kr_json_enter(j, '['); kr_json_element(j, &it); n++) {
         if (n == r->h.n_policies)
-            return kr_json_fail(j, j->at, "\"retained\" has more than %zu values, one per policy", n);
+            return too_many(j, "retained", n);
         int64_t v = 0;
         size_t here = (kr_json_peek(j), j->at);
         r->retained[n] = NAN;
@@ -394,6 +401,11 @@ static kr_status finish(reader *r, const kr_stamp *stamp, const char *hex, kr_ca
     if (r->b == NULL)
         return kr_fail(r->err, KR_EFORMAT, "%s:1:1: the file is empty, expected a header object",
                        r->path);
+    size_t rows = kr_builder_count(r->b);
+    if (r->h.announced > 0 && (int64_t)rows != r->h.announced)
+        return kr_fail(r->err, KR_EFORMAT,
+                       "%s: the header announces %lld requests, found %zu: the file is cut or has grown",
+                       r->path, (long long)r->h.announced, rows);
     kr_calib *c;
     kr_status st = kr_builder_finish(r->b, &c, r->err);
     r->b = NULL;

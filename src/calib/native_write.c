@@ -100,7 +100,7 @@ static void put_header(kr_buf *b, const kr_calib *c) {
         put_nano(b, m->utility_min);
         kr_buf_puts(b, ",\"max\":");
         put_nano(b, m->utility_max);
-        kr_buf_puts(b, "}");
+        kr_buf_printf(b, "},\"n\":%zu", kr_calib_rows(c));
     }
     if (m->has_kv)
         kr_buf_printf(b, ",\"kv\":{\"layers\":%lld,\"kv_heads\":%lld,\"head_dim\":%lld,\"bytes\":%lld}",

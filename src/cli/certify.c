@@ -52,7 +52,7 @@ static void put_row(const kr_analysis *a, size_t method) {
         printf(" %7s %8s %8s %9s  %s", "-", "-", "-", "-",
                l->status == KR_ST_REFUSED ? "REFUSED, full KV" : "FALLBACK, full KV");
     }
-    if (l->stopped >= 0 && l->stopped_events >= 0) {
+    if (l->stopped >= 0 && l->stopped_events >= 0 && l->max_events >= 0) {
         kr_buf t = {0};
         kr_level_text(c, method, l->stopped, &t);
         printf("  stopped at %s: %lld > %lld", kr_buf_text(&t), (long long)l->stopped_events,

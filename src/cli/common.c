@@ -29,8 +29,15 @@ bool kr_cli_contract_option(kr_cli_args *a, int option, const char *value) {
     case OPT_METHOD: a->method = value; return true;
     case OPT_ASSUME: a->options.assume_independent = true; return true;
     case OPT_FAMILY: a->options.family = true; return true;
-    case OPT_JSON: a->json = true; return true;
-    case OPT_CSV: a->csv = true; return true;
+    case OPT_JSON:
+    case OPT_CSV:
+        a->json = a->json || option == OPT_JSON;
+        a->csv = a->csv || option == OPT_CSV;
+        if (a->json && a->csv) {
+            kr_cli_say(a->name, 0, "--json and --csv exclude each other");
+            a->usage_error = true;
+        }
+        return true;
     case OPT_SPLIT:
         if (strcmp(value, "cal") == 0)
             a->options.split = KR_SPLIT_CAL;
@@ -53,10 +60,19 @@ static bool take(const kr_cli_args *a, const char *option, const char *text, kr_
     return false;
 }
 
+/* "5%" of a utility that runs to 100 could mean 5 or 0.05: nobody should have to guess. */
+static bool plain_tolerance(const kr_cli_args *a, const kr_calib *c) {
+    if (a->tolerance == NULL || strchr(a->tolerance, '%') == NULL || kr_tolerance_unit(c) == 1)
+        return true;
+    kr_cli_say(a->name, 0, "--tolerance is in units of utility, which is no share here; give it without %%");
+    return false;
+}
+
 static int set_contract(const kr_cli_args *a, kr_analysis *an) {
     kr_contract k = kr_analysis_contract(an);
     kr_error e;
-    if (!take(a, "tolerance", a->tolerance, &k.tolerance) || !take(a, "risk", a->risk, &k.risk) ||
+    if (!plain_tolerance(a, kr_analysis_calib(an)) ||
+        !take(a, "tolerance", a->tolerance, &k.tolerance) || !take(a, "risk", a->risk, &k.risk) ||
         !take(a, "confidence", a->confidence, &k.confidence))
         return KR_EXIT_USAGE;
     kr_status st = kr_analysis_set(an, k, &e);

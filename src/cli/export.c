@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/common.h"
@@ -78,5 +79,10 @@ int kr_cli_export(int argc, char **argv) {
     if (argc - optind != 1 || x.args.method == NULL || x.output == NULL)
         return kr_cli_say("export", KR_EXIT_USAGE,
                           "expected FILE, --method and -o (see kvrisk export --help)");
+    size_t len = strlen(x.output);
+    if (strcmp(x.output, "-") == 0)
+        return kr_cli_say("export", KR_EXIT_USAGE, "-o needs a file name, not -");
+    if (x.append && (len < 4 || strcmp(x.output + len - 4, ".csv") != 0))
+        return kr_cli_say("export", KR_EXIT_USAGE, "--append adds to a table: OUT must end in .csv");
     return run(&x, argv[optind]);
 }

@@ -35,6 +35,8 @@ static void remarks(const kr_calib *c, void (*put)(const char *text, void *to), 
         put("published counts at one tolerance: another tolerance needs the results of every request", to);
     if (m->partial)
         put("the candidate sequence is partial: earlier candidates exist but were not published", to);
+    if (m->kind == KR_KIND_CALIBRATION && kr_tolerance_unit(c) != 1)
+        put("utilities are not within 0 and 1: tolerances are in the same unit as utilities", to);
     if (!m->has_contract)
         put("no contract is declared: every verdict is exploration (WHAT-IF)", to);
     if (m->kind == KR_KIND_CALIBRATION && !kr_calib_task_uniform(c, KR_SPLIT_CAL))
@@ -50,7 +52,7 @@ static void remarks(const kr_calib *c, void (*put)(const char *text, void *to), 
     int64_t repeats = kr_calib_cluster_repeats(c, KR_SPLIT_CAL);
     t.len = 0;
     if (repeats > 0) {
-        kr_buf_printf(&t, "%lld calibration requests share a cluster with another: the binomial test "
+        kr_buf_printf(&t, "%lld calibration requests belong to the cluster of an earlier one: the binomial test "
                           "is refused unless --assume-independent is given", (long long)repeats);
         put(kr_buf_text(&t), to);
     }

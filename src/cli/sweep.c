@@ -52,6 +52,14 @@ static bool check(sweep *s) {
         return kr_cli_say("sweep", 0, "--steps is '%s', expected a whole number from 1 to 100000",
                           s->steps), false;
     s->n = (size_t)n;
+    if (n == 1 && kr_dec_cmp(s->a, s->b) != 0)
+        return kr_cli_say("sweep", 0, "one step has one value: --from and --to must be equal"), false;
+    const char *fixed = strcmp(s->over, "tolerance") == 0 ? s->args.tolerance
+                        : strcmp(s->over, "risk") == 0    ? s->args.risk
+                                                          : s->args.confidence;
+    if (fixed != NULL)
+        return kr_cli_say("sweep", 0, "--over %s moves it, so --%s cannot be given", s->over, s->over),
+               false;
     return true;
 }
 

@@ -38,6 +38,8 @@ kr_status kr_cli_point_make(kr_analysis *a, kr_mode_kind kind, size_t method, kr
     p.joint_state = kr_joint_state(a, kind, method, k);
     if (kr_analysis_state(a) == KR_STATE_REFUSED)
         p.state = KR_STATE_REFUSED;
+    else if (st == KR_OK && p.point.max_events < 0)
+        p.state = KR_STATE_N_TOO_SMALL;
     if (st == KR_OK)
         *out = p;
     return st;

@@ -77,7 +77,7 @@ static void put_realised(kr_buf *b, const kr_calib *c, size_t policy) {
     if (p->has_mean)
         put_dec(b, "mean_retained", p->mean_retained);
     else if (kr_calib_realised(c, policy, &mean, &min, &max))
-        put_double(b, "mean_retained", mean);
+        put_dec(b, "mean_retained", kr_dec_from_double(mean, 9));
     else
         kr_buf_puts(b, "\"mean_retained\":null");
 }

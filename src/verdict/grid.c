@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 1 for utilities within -10..10, 100 for percent scales. */
-static int64_t unit(const kr_calib *c) {
+int64_t kr_tolerance_unit(const kr_calib *c) {
     const kr_calib_meta *m = kr_calib_meta_of(c);
     return m->kind == KR_KIND_CALIBRATION && m->utility_max - m->utility_min > 10 * KR_NANO ? 100 : 1;
 }
@@ -15,7 +14,7 @@ size_t kr_grid_tolerances(const kr_calib *c, bool wide, kr_dec out[16]) {
     const int *v = wide ? wide_values : narrow_values;
     size_t n = wide ? 16 : 11;
     for (size_t i = 0; i < n; i++)
-        out[i] = kr_dec_make(v[i] * unit(c), 2);
+        out[i] = kr_dec_make(v[i] * kr_tolerance_unit(c), 2);
     return n;
 }
 

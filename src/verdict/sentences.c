@@ -19,15 +19,27 @@ static void put_level(const kr_calib *c, size_t method, int index, kr_buf *out) 
         kr_buf_puts(out, "at its one level (share kept not stated)");
 }
 
+/* Tasks that have requests in the split: a task without any is in no claim. */
+static size_t sampled_tasks(const kr_calib *c, kr_split s) {
+    size_t n = 0;
+    for (size_t t = 0; t < kr_calib_tasks(c); t++)
+        n += kr_calib_task_n(c, s, t) > 0;
+    return n;
+}
+
 void kr_population_text(const kr_analysis *a, kr_buf *out) {
     const kr_calib *c = kr_analysis_calib(a);
     const kr_calib_meta *m = kr_calib_meta_of(c);
     kr_split s = kr_analysis_options_of(a).split;
-    size_t tasks = m->kind == KR_KIND_COUNTS ? (size_t)m->counts_tasks : kr_calib_tasks(c);
-    if (tasks == 1)
+    size_t all = m->kind == KR_KIND_COUNTS ? (size_t)m->counts_tasks : kr_calib_tasks(c);
+    size_t tasks = m->kind == KR_KIND_COUNTS ? all : sampled_tasks(c, s);
+    if (tasks == 1 && all == 1)
         kr_buf_puts(out, "the one task sampled");
+    else if (tasks < all)
+        kr_buf_printf(out, "as-sampled mixture of %zu of the %zu tasks (the others have no requests)",
+                      tasks, all);
     else if (tasks == 0)
-        kr_buf_puts(out, "the requests as sampled");
+        kr_buf_puts(out, "the population sampled");
     else if (kr_calib_task_uniform(c, s))
         kr_buf_printf(out, "task-uniform mixture of %zu tasks", tasks);
     else
@@ -73,7 +85,7 @@ static void put_fallback(const kr_analysis *a, size_t method, kr_buf *out) {
         kr_buf_puts(out, "requests share clusters or prompts, so they are not independent and the "
                          "binomial test does not apply; nothing is certified.");
     else if (l->status == KR_ST_CANNOT_CERTIFY)
-        kr_buf_printf(out, "%lld requests are too few, not even zero events would certify.",
+        kr_buf_printf(out, "n = %lld is too few, not even zero events would certify.",
                       (long long)kr_analysis_n(a));
     else {
         put_stop(a, method, out);
@@ -172,17 +184,20 @@ void kr_analysis_state_sentence(const kr_analysis *a, kr_buf *out) {
         put_repeats(a, out);
         if (kr_calib_cluster_repeats(c, o.split) == 0)
             break;
-        kr_buf_printf(out, "%lld requests share a cluster with another, so requests are not "
+        kr_buf_printf(out, "%lld requests belong to the cluster of an earlier one, so requests are not "
                            "independent and the binomial test does not apply "
                            "(--assume-independent overrides and is printed).",
                       (long long)kr_calib_cluster_repeats(c, o.split));
         break;
     case KR_STATE_N_TOO_SMALL: {
         kr_contract k = kr_analysis_contract(a);
-        kr_buf_printf(out, "With %lld requests not even zero events certify this contract; it needs "
-                           "at least %lld.",
-                      (long long)kr_analysis_n(a),
-                      (long long)kr_n_min(k.risk, kr_analysis_level(a)));
+        long long n = kr_analysis_n(a), needed = kr_n_min(k.risk, kr_analysis_level(a));
+        kr_buf_printf(out, "With %lld request%s not even zero events certify this contract; it needs ",
+                      n, n == 1 ? "" : "s");
+        if (needed > 0)
+            kr_buf_printf(out, "at least %lld.", needed);
+        else
+            kr_buf_puts(out, "more than a thousand million.");
         break;
     }
     case KR_STATE_UNDECIDED:

@@ -131,7 +131,7 @@ static void set_home(kr_analysis *a) {
         h.contract = (kr_contract){m->tolerance, m->risk, m->confidence};
     else if (h.kind != KR_HOME_LEDGER)
         h.contract = (kr_contract){m->kind == KR_KIND_COUNTS ? m->counts_tolerance
-                                                             : kr_dec_make(10, 2),
+                                                             : kr_dec_make(10 * kr_tolerance_unit(a->c), 2),
                                    kr_dec_make(5, 2), kr_dec_make(95, 2)};
     a->declared_home = h;
     a->home = h.contract;

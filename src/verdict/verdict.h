@@ -88,7 +88,7 @@ typedef struct {
 } kr_analysis_options;
 
 /* `c` is borrowed and must outlive the analysis. Starts at the file's declared contract, else at
- * the default (0.10, 0.05, 0.95; counts: their tolerance). */
+ * the default (0.10 in kr_tolerance_unit, 0.05, 0.95; counts: their tolerance). */
 kr_status kr_analysis_new(const kr_calib *c, kr_analysis_options options, kr_analysis **out,
                           kr_error *err);
 void kr_analysis_free(kr_analysis *a); /* NULL is allowed */
@@ -162,6 +162,10 @@ const kr_limits *kr_analysis_limits(const kr_analysis *a, kr_dec risk, kr_level 
 /* The same as a line alone or as a member of the family, whatever the analysis is set to. */
 kr_status kr_analysis_at_mode(kr_analysis *a, size_t method, bool family, kr_contract contract,
                               kr_point *out, kr_error *err);
+
+/* What tolerances are counted in: 1 for utilities that run over at most 10, 100 for percent scales
+ * (then the default tolerance is 10 instead of 0.10). */
+int64_t kr_tolerance_unit(const kr_calib *c);
 
 /* Share of KV kept by a candidate of a method: nominal retention, else the realised mean, else NaN;
  * 1 for index -1 (full KV). */

@@ -144,6 +144,15 @@ static void refuses_with_a_place_and_a_sentence(void **state) {
          ":2:41: \"utility\" has 1 values, expected 2, one per policy"},
         {HEAD "{\"id\":\"x\",\"task\":\"a\",\"full\":1,\"utility\":[1,1,1]}",
          ":2:46: \"utility\" has more than 2 values, one per policy"},
+        {HEAD "{\"id\":\"x\",\"task\":\"a\",\"full\":1,\"utility\":[1,1,]}",
+         ":2:46: found ']', expected a value"},
+        {"{\"kvrisk\":1,\"kind\":\"calibration\",\"n\":3,\"utility\":{\"min\":0,\"max\":1},\"tasks\":["
+         "\"a\"],\"policies\":[{\"method\":\"m\",\"retention\":0.8},{\"method\":\"m\",\"retention\":0.5}]}\n"
+         ROW1,
+         ": the header announces 3 requests, found 1: the file is cut or has grown"},
+        {"{\"kvrisk\":1,\"kind\":\"calibration\",\"contract\":{\"tolerance\":0.1,\"risk\":0.05,"
+         "\"confidence\":0.4}}",
+         ":1:45: the declared confidence must be at least 0.5 and below 1"},
         {HEAD "{\"id\":\"x\",\"task\":\"a\",\"full\":1,\"utility\":[1,1.5]}",
          ":2:44: utility 1.5 is outside the declared range 0 to 1"},
         {HEAD "{\"id\":\"x\",\"task\":\"a\",\"full\":-0.1,\"utility\":[1,1]}",

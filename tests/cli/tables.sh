@@ -59,3 +59,30 @@ status 1 ./kvrisk export $f --method snapkv -o "$tmp/no/such/dir.json"
 status 2 ./kvrisk export $f -o "$tmp/x.json"
 [ ! -e "$tmp/x.json" ]
 [ "$(find "$tmp" -name '*.json.*' | wc -l)" = 0 ]
+
+# Many programs add to one table at once: every row is kept.
+for i in 1 2 3 4 5 6 7 8; do
+    ./kvrisk export $f --method keydiff -o "$tmp/many.csv" --append >/dev/null 2>&1 &
+done
+wait
+[ "$(wc -l <"$tmp/many.csv")" = 9 ]
+
+# Only files are written: a pipe stays a pipe.
+mkfifo "$tmp/pipe"
+status 1 ./kvrisk export $f --method snapkv -o "$tmp/pipe" --force
+[ -p "$tmp/pipe" ]
+status 2 ./kvrisk export $f --method snapkv -o -
+status 2 ./kvrisk export $f --method snapkv -o "$tmp/x.json" --append
+status 2 ./kvrisk map $f --json --csv
+status 2 ./kvrisk sweep $f --over risk --from 0.1 --to 0.2 --steps 3 --risk 0.1
+status 2 ./kvrisk sweep $f --over risk --from 0.1 --to 0.2 --steps 1
+
+# What is refused or too small says so in tables as well.
+head -n 11 $f >"$tmp/small.jsonl"
+status 0 ./kvrisk map "$tmp/small.jsonl" --csv
+has 'N TOO SMALL' out
+sed '2,$s/"split"/"cluster":"one","split"/' $f >"$tmp/clustered.jsonl"
+status 0 ./kvrisk sweep "$tmp/clustered.jsonl" --over risk --from 0.05 --to 0.1 --steps 2 --json
+has '"state":"REFUSED"' out
+status 3 ./kvrisk certify $f --risk 1e-13
+has 'more than a thousand million' out

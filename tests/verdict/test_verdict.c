@@ -241,6 +241,28 @@ static void unequal_strata_never_claim_the_task_uniform_mixture(void **state) {
     free(text);
 }
 
+static void a_task_without_requests_is_in_no_claim(void **state) {
+    (void)state;
+    kr_buf b = {0};
+    kr_buf_puts(&b, HEAD(CONTRACT("")));
+    for (int i = 0; i < 100; i++)
+        kr_buf_printf(&b, "{\"id\":\"%d\",\"task\":\"a\",\"full\":1,\"utility\":[1,1]}\n", i);
+    opened x = open_text(b.s, plain);
+    assert_has(sentence(&x, "m"), "as-sampled mixture of 1 of the 2 tasks (the others have no requests)");
+    close_file(x);
+    kr_buf_free(&b);
+}
+
+static void percent_scales_have_a_tolerance_in_their_unit(void **state) {
+    (void)state;
+    opened x = open_text("{\"kvrisk\":1,\"kind\":\"calibration\",\"utility\":{\"min\":0,\"max\":100},"
+                         "\"tasks\":[\"a\"],\"policies\":[{\"method\":\"m\",\"retention\":0.8}]}\n"
+                         "{\"id\":\"1\",\"task\":\"a\",\"full\":90,\"utility\":[81]}\n", plain);
+    assert_int_equal(kr_dec_cmp(kr_analysis_contract(x.a).tolerance, dec("10")), 0);
+    assert_int_equal(kr_analysis_candidate(x.a, 0, 0).events, 0);
+    close_file(x);
+}
+
 static void a_declared_method_covers_its_line_only(void **state) {
     (void)state;
     char *text = rows(HEAD(CONTRACT(",\"method\":\"k\"")), 100, 0, false);
@@ -397,6 +419,8 @@ int main(void) {
         cmocka_unit_test(too_few_requests_are_said_to_be_too_few),
         cmocka_unit_test(shared_clusters_refuse_the_binomial_test),
         cmocka_unit_test(unequal_strata_never_claim_the_task_uniform_mixture),
+        cmocka_unit_test(a_task_without_requests_is_in_no_claim),
+        cmocka_unit_test(percent_scales_have_a_tolerance_in_their_unit),
         cmocka_unit_test(a_declared_method_covers_its_line_only),
         cmocka_unit_test(a_declared_family_shares_the_error_level),
         cmocka_unit_test(without_a_declared_contract_everything_is_what_if),
