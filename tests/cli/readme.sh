@@ -15,7 +15,7 @@ r=0; ./kvrisk certify "$tmp/calibration" >/dev/null || r=$?
 example counts
 ./kvrisk certify "$tmp/counts" | grep -q 'at most 47 events of 1200'
 
-for c in $(./kvrisk --help | awk '/^commands:/ { on = 1; next } on { print $1 }'); do
+for c in $(./kvrisk --help | awk '/^commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }'); do
     grep -q "kvrisk $c" README.md || { echo "README does not mention kvrisk $c"; exit 1; }
     ./kvrisk "$c" --help | grep -q "usage: kvrisk $c" || { echo "kvrisk $c --help"; exit 1; }
 done
