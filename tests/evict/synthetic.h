@@ -149,10 +149,18 @@ static inline void same_lists(const kr_keep *a, const kr_keep *b) {
 }
 
 static inline bool keeps(const kr_keep *k, size_t i, uint32_t pos) {
-    for (size_t j = 0; j < k->head[i].n; j++)
-        if ((k->head[i].rows == NULL ? j : k->head[i].rows[j]) == pos)
-            return true;
-    return false;
+    const kr_kv_keep *h = &k->head[i];
+    if (h->rows == NULL)
+        return pos < h->n;
+    size_t lo = 0, hi = h->n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (h->rows[mid] < pos)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < h->n && h->rows[lo] == pos;
 }
 
 #endif

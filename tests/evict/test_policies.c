@@ -3,7 +3,7 @@
 
 #include "evict/parts.h"
 
-enum { LAYERS = 3, HEADS = 4, N = 203 };
+enum { LAYERS = 3, HEADS = 4, N = 137 };
 
 static const char *const levels[] = {"0.8", "0.75", "0.7", "0.65", "0.6", "0.55", "0.5",
                                      "0.45", "0.4", "0.35", "0.3", "0.25", "0.2"};
@@ -65,7 +65,7 @@ static void full_retention_keeps_everything(void **state) {
         if (strncmp(all[p], "refreekv", 8) == 0)
             continue;
         for (int i = 0; i < 2; i++) {
-            const char *level = i == 0 ? "1" : "203t";
+            const char *level = i == 0 ? "1" : "137t";
             kr_keep *k = keep_of(&s->in, at_level(all[p], level, buf));
             assert_int_equal(k->total, LAYERS * HEADS * N);
             assert_null(k->head[0].rows);
@@ -131,10 +131,10 @@ static void what_is_protected_is_there_or_flagged(void **state) {
     (void)state;
     synthetic *s = synthetic_new(LAYERS, HEADS, 2, N, 3);
     for_all(s, check_protected);
-    kr_keep *k = keep_of(&s->in, "snapkv:0.1"); /* 20 of 203, the window is 32 */
+    kr_keep *k = keep_of(&s->in, "snapkv:0.1"); /* 13 of 137, the window is 32 */
     assert_int_equal(k->flags, KR_WINDOW_TRUNC);
-    assert_int_equal(k->head[0].n, 20);
-    assert_int_equal(k->head[0].rows[0], N - 20);
+    assert_int_equal(k->head[0].n, 13);
+    assert_int_equal(k->head[0].rows[0], N - 13);
     kr_keep_free(k);
     k = keep_of(&s->in, "streaming_llm:3t");
     assert_int_equal(k->flags, KR_WINDOW_TRUNC);
