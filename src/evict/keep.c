@@ -268,28 +268,35 @@ static int by_position(const void *a, const void *b) {
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Takes protected and forced entries of head `id`; sets up its cursor. Returns what it took. */
+/* Takes protected and forced entries of head `id`; sets up its cursor. Returns what it took: at
+ * least one entry, its best where nothing is protected, so that no head is left empty. */
 static size_t open_head(work *w, size_t id, size_t slot) {
     const kr_scores *s = w->s;
     size_t m = s->n - protected_of(s), forced = w->sel->forced != NULL ? w->sel->forced[id] : 0;
     uint8_t *mark = w->mark + slot * s->n;
+    uint32_t *raised = w->raised + (w->sel->forced_by_top ? slot * m : 0);
     const uint32_t *first = (s->first_order != NULL ? s->first_order : s->order) + id * m;
-    forced = forced < m ? forced : m;
+    size_t taken = s->lead + s->tail;
     memset(mark, 1, s->lead);
     memset(mark + s->n - s->tail, 1, s->tail);
     cursor *c = &w->heap[slot];
     *c = (cursor){.rank = s->rank + id * s->n, .order = s->order + id * m, .n = m, .mark = mark,
-                  .id = id};
-    for (size_t i = 0; i < forced; i++)
+                  .id = id, .raised = raised, .top = s->top[id / s->heads]};
+    if (taken == 0) {
+        mark[c->order[0]] = 1;
+        taken = 1;
+    }
+    for (size_t i = 0; i < forced && i < m; i++) {
+        if (mark[first[i]] != 0)
+            continue;
         mark[first[i]] = w->sel->forced_by_top ? 2 : 1;
-    if (!w->sel->forced_by_top)
-        return s->lead + s->tail + forced;
-    c->raised = w->raised + slot * m;
-    memcpy(w->raised + slot * m, first, forced * sizeof *first);
-    qsort(w->raised + slot * m, forced, sizeof *first, by_position);
-    c->n_raised = forced;
-    c->top = s->top[id / s->heads];
-    return s->lead + s->tail;
+        if (w->sel->forced_by_top)
+            raised[c->n_raised++] = first[i];
+        else
+            taken++;
+    }
+    qsort(raised, c->n_raised, sizeof *raised, by_position);
+    return taken;
 }
 
 /* Heads first .. first+heads-1 share `budget` entries. False: what is forced does not fit. */
