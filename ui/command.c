@@ -146,8 +146,8 @@ static void run_screen(kr_app *a, const char *arg) {
 
 static const command table[] = {
     {"tol", "VALUE", "set the tolerance, for example :tol 0.08", run_tol, NULL},
-    {"risk", "VALUE", "set the risk target, for example :risk 5%", run_risk, NULL},
-    {"conf", "VALUE", "set the confidence, for example :conf 95%", run_conf, NULL},
+    {"risk", "VALUE", "set the risk target, :risk 5% or :risk 0.05", run_risk, NULL},
+    {"conf", "VALUE", "set the confidence, :conf 95% or :conf 0.95", run_conf, NULL},
     {"method", "NAME", "select a method", run_method, NULL},
     {"level", "SHARE", "select a level of the method", run_level, NULL},
     {"undo", "", "undo", run_undo, NULL},
@@ -180,25 +180,46 @@ void kr_command_text(size_t i, char name[48], const char **help) {
     *help = table[i].help;
 }
 
-static const command *find(const char *name, size_t len) {
-    const command *only = NULL;
+/* The command of this name, or the only one that begins so. *hits: how many begin so. */
+static const command *find(const char *name, size_t len, size_t *hits) {
+    const command *first = NULL;
+    *hits = 0;
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (strlen(table[i].name) == len && memcmp(table[i].name, name, len) == 0)
+        if (strncmp(table[i].name, name, len) != 0)
+            continue;
+        if (table[i].name[len] == '\0') {
+            *hits = 1;
             return &table[i];
-        if (strncmp(table[i].name, name, len) == 0)
-            only = only == NULL ? &table[i] : NULL;
+        }
+        first = (*hits)++ == 0 ? &table[i] : first;
     }
-    return only;
+    return *hits == 1 ? first : NULL;
+}
+
+static void say_not_one(kr_app *a, const char *name, size_t len, size_t hits) {
+    char list[400];
+    size_t used = 0, seen = 0;
+    int shown = (int)(len < 40 ? len : 40);
+    if (hits == 0) {
+        kr_app_say(a, true, "no command ':%.*s'; :help lists them", shown, name);
+        return;
+    }
+    for (size_t i = 0; i < N_COMMANDS && used < sizeof list; i++)
+        if (strncmp(table[i].name, name, len) == 0) {
+            const char *glue = seen == 0 ? "" : seen + 1 == hits ? " or " : ", ";
+            seen++;
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", glue, table[i].name);
+        }
+    kr_app_say(a, true, "':%.*s' may be %s", shown, name, list);
 }
 
 void kr_command_run(kr_app *a, const char *line) {
     while (*line == ' ')
         line++;
-    size_t len = strcspn(line, " ");
-    const command *c = len > 0 ? find(line, len) : NULL;
+    size_t len = strcspn(line, " "), hits = 0;
+    const command *c = len > 0 ? find(line, len, &hits) : NULL;
     if (c == NULL) {
-        kr_app_say(a, true, "no command ':%.*s'; :help lists them", (int)(len < 40 ? len : 40),
-                   line);
+        say_not_one(a, line, len, hits);
         return;
     }
     char arg[256];
@@ -223,9 +244,10 @@ void kr_command_complete(kr_app *a) {
     char *line = a->prompt.text;
     size_t name = strcspn(line, " ");
     bool first = line[name] == '\0';
-    const command *c = first ? NULL : find(line, name);
-    const char *part = first ? line : line + name + 1, *common = NULL, *s;
     size_t keep = 0, hits = 0;
+    const command *c = first ? NULL : find(line, name, &hits);
+    const char *part = first ? line : line + name + 1, *common = NULL, *s;
+    hits = 0;
     char list[400] = "";
     if (!first && c == NULL)
         return;

@@ -90,7 +90,9 @@ static double method_sort_key(const kr_app *a, size_t m, int sort) {
     double emp = or_last(kr_share_kept(a->calib, m, l->empirical));
     if (sort == 0)
         return cert * 1e6 + emp * 1e3 + a->f.method_rows[m].rate;
-    return sort == 3 ? emp * 1e3 + cert : sort == 4 ? a->f.method_rows[m].rate : (double)m;
+    if (sort == 4) /* full KV has no rate: last */
+        return l->certified >= 0 ? a->f.method_rows[m].rate : 2;
+    return sort == 3 ? emp * 1e3 + cert : (double)m;
 }
 
 static void reversed(size_t *order, size_t n) {
@@ -191,6 +193,9 @@ static void map_axes(kr_app *a, int width) {
             kr_dec_from_double((wide ? wide_tolerances[x] : tolerances[x]) * span / 1000, 6);
 }
 
+/* The nearest of 0..n-1; 0 when there is none. */
+static int inside(int at, int n) { return at < 0 || n <= 0 ? 0 : at >= n ? n - 1 : at; }
+
 static void map_mark(kr_app *a) {
     kr_contract c = kr_analysis_contract(a->an);
     a->f.map_at_x = a->f.map_at_y = -1;
@@ -204,21 +209,31 @@ static void map_mark(kr_app *a) {
         a->map_x = a->f.map_at_x;
         a->map_y = a->f.map_at_y;
     }
-    if (a->map_x >= a->f.map_cols)
-        a->map_x = a->f.map_cols - 1;
-    if (a->map_y >= a->f.map_rows)
-        a->map_y = a->f.map_rows - 1;
+    a->map_x = inside(a->map_x, a->f.map_cols);
+    a->map_y = inside(a->map_y, a->f.map_rows);
+}
+
+const kr_map_cell *kr_map_cursor(const kr_app *a) {
+    const kr_facts *f = &a->f;
+    bool there = f->map_valid && f->map_method == a->method && a->map_x >= 0 &&
+                 a->map_x < f->map_cols && a->map_y >= 0 && a->map_y < f->map_rows;
+    return there ? &f->map[a->map_y][a->map_x] : NULL;
 }
 
 static void refresh_map(kr_app *a) {
     kr_facts *f = &a->f;
     kr_rect r = a->lay.pane[KR_PANE_MAP];
-    if (r.w == 0)
-        return;
     int cols = f->map_cols;
+    /* The axes are there from the start: a cursor always has a place, seen or not. */
+    if (r.w > 0 || cols == 0)
+        map_axes(a, r.w);
+    if (r.w == 0) {
+        map_mark(a);
+        return;
+    }
     kr_contract c = kr_analysis_contract(a->an);
-    map_axes(a, r.w);
-    bool same = f->map_valid && f->map_family == kr_analysis_family(a->an) && cols == f->map_cols && f->map_method == a->method &&
+    bool same = f->map_valid && f->map_family == kr_analysis_family(a->an) &&
+                cols == f->map_cols && f->map_method == a->method &&
                 kr_dec_cmp(f->map_confidence, c.confidence) == 0;
     for (int y = 0; y < f->map_rows && !same; y++)
         for (int x = 0; x < f->map_cols; x++) {
@@ -512,4 +527,5 @@ void kr_facts_forget(kr_app *a) {
     free(a->methods.order);
     free(a->tasks.order);
     a->methods.order = a->tasks.order = NULL;
+    a->methods.n = a->tasks.n = a->requests.n = 0;
 }

@@ -170,7 +170,10 @@ kr_dec kr_field_step(const kr_app *a, kr_field f, int steps);
 kr_dec kr_field_strip_value(const kr_app *a, kr_field f, int i, int n);
 /* Column of the present value, -1 when outside. */
 int kr_field_strip_column(const kr_app *a, kr_field f, int n);
-/* Reads "0.08", "5%", "8" for percent fields above 1; refuses with the range in the message. */
+/* The forms that can be typed: "0.05 or 5%". */
+const char *kr_field_forms(const kr_app *a, kr_field f);
+/* Reads a share such as 0.05 or, with its sign, a percentage; 1 or more without the sign is refused,
+ * and so is a percentage of a utility that is no share. Refuses with a sentence. */
 kr_status kr_field_parse(const kr_app *a, kr_field f, const char *text, kr_dec *out, kr_error *err);
 
 /* --- facts.c ---------------------------------------------------------------------------------- */
@@ -247,6 +250,8 @@ void kr_draw_text(kr_view *v, kr_rect r); /* help, messages, re-evaluation */
 /* Text of a verdict's headline, "SNAPKV ✔ CERTIFIED at 65 %". */
 void kr_headline(const kr_app *a, char *out, size_t cap, kr_role *role);
 void kr_cell_words(const kr_app *a, char *out, size_t cap); /* the map's cell in one line */
+/* The cell under the map's cursor; NULL when the map is not counted. */
+const kr_map_cell *kr_map_cursor(const kr_app *a);
 /* "file contract: at most 20 of 600 events; 4 of 9 methods certified". */
 void kr_contract_summary(const kr_app *a, char *out, size_t cap);
 int kr_tab_at(int w, int x); /* screen whose tab is at column x of a window w wide, -1 none */

@@ -211,8 +211,12 @@ static void draw_p_line(kr_view *v, kr_rect in, int y) {
     char p[24], text[200], stop[100];
     if (y >= in.h || (l->certified < 0 && l->stopped < 0))
         return;
-    p_words(k->p_value, p);
     stop_words(v->a, stop, sizeof stop);
+    if (l->certified < 0) {
+        kr_canvas_field(v->c, in, 0, y, in.w, KR_LEFT, KR_ROLE_DIM, stop);
+        return;
+    }
+    p_words(k->p_value, p);
     snprintf(text, sizeof text, "k = %lld   p %s   upper %.2f %% (pointwise)   %s",
              (long long)k->events, p, 100 * k->upper_bound, stop);
     if (kr_text_width(text) > in.w)
@@ -368,7 +372,7 @@ static void method_row(kr_view *v, kr_rect in, int y, size_t m, const method_col
     kr_app *a = v->a;
     const kr_line *l = kr_analysis_line(a->an, m);
     const kr_candidate_row *k = &a->f.method_rows[m];
-    bool good = l->certified >= 0, known = good || l->stopped >= 0;
+    bool good = l->certified >= 0; /* numbers of the candidate that is used; full KV has none */
     kr_role role = good ? KR_ROLE_CERT : KR_ROLE_FALL, plain = good ? KR_ROLE_TEXT : KR_ROLE_DIM;
     char s[48], p[16];
     int x = 2;
@@ -383,10 +387,10 @@ static void method_row(kr_view *v, kr_rect in, int y, size_t m, const method_col
     level_short(a, m, l->empirical, s);
     kr_canvas_field(v->c, in, x, y, c->emp, KR_RIGHT, KR_ROLE_EMP, s);
     x += c->emp;
-    x = number(v, in, x, y, c->k, plain, "0", known ? (double)k->events : NAN);
-    x = number(v, in, x, y, c->rate, plain, "2%", known ? 100 * k->rate : NAN);
-    x = number(v, in, x, y, c->upper, plain, "2%", known ? 100 * k->upper_bound : NAN);
-    kr_p_text(known ? k->p_value : NAN, p);
+    x = number(v, in, x, y, c->k, plain, "0", good ? (double)k->events : NAN);
+    x = number(v, in, x, y, c->rate, plain, "2%", good ? 100 * k->rate : NAN);
+    x = number(v, in, x, y, c->upper, plain, "2%", good ? 100 * k->upper_bound : NAN);
+    kr_p_text(good ? k->p_value : NAN, p);
     kr_canvas_field(v->c, in, x, y, c->p, KR_RIGHT, plain, p);
     x += c->p;
     stopped_text(a, m, s);

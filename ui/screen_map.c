@@ -146,9 +146,9 @@ void kr_draw_map(kr_view *v, kr_rect r) {
 }
 
 void kr_cell_words(const kr_app *a, char *out, size_t cap) {
-    const kr_map_cell *k = &a->f.map[a->map_y][a->map_x];
+    const kr_map_cell *k = kr_map_cursor(a);
     char tol[40], risk[40], cert[32], emp[32];
-    if (!a->f.map_valid || !k->known) {
+    if (k == NULL || !k->known) {
         snprintf(out, cap, "no cell");
         return;
     }
@@ -176,9 +176,9 @@ static int fact(kr_view *v, kr_rect in, int y, const char *label, kr_role role, 
 
 void kr_draw_cell(kr_view *v, kr_rect r) {
     kr_app *a = v->a;
-    const kr_map_cell *k = &a->f.map[a->map_y][a->map_x];
+    const kr_map_cell *k = kr_map_cursor(a);
     char title[128], s[128], tol[40], risk[40], level[32];
-    if (!a->f.map_valid)
+    if (k == NULL)
         return;
     kr_value_text(KR_FIELD_TOLERANCE, a->f.map_tolerance[a->map_x], tol);
     kr_value_text(KR_FIELD_RISK, a->f.map_risk[a->map_y], risk);

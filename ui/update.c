@@ -124,28 +124,29 @@ static void cycle_method(kr_app *a, int by) {
     kr_app_select_method(a, a->methods.order[at]);
 }
 
+/* Position `by` rows from `at` in a list of n; 0 in an empty one. */
+static int within(int at, int by, int n) {
+    long to = (long)at + by;
+    return to < 0 || n <= 0 ? 0 : to >= n ? n - 1 : (int)to;
+}
+
 static void move_level(kr_app *a, int by) {
     a->on_field = false;
-    int n = (int)a->f.n_levels, level = a->level + by;
-    a->level = level < 0 ? 0 : level >= n ? n - 1 : level;
+    a->level = within(a->level, by, (int)a->f.n_levels);
     a->level_pinned = true;
 }
 
-static void move_list(kr_list *l, int by, int n) {
-    long at = (long)l->at + by;
-    l->at = at < 0 || n == 0 ? 0 : at >= n ? n - 1 : (int)at;
-}
+static void move_list(kr_list *l, int by, int n) { l->at = within(l->at, by, n); }
 
 static void move_methods(kr_app *a, int by) {
-    int n = (int)a->methods.n, at = a->methods.at + by;
-    if (n > 0)
-        kr_app_select_method(a, a->methods.order[at < 0 ? 0 : at >= n ? n - 1 : at]);
+    if (a->methods.n > 0)
+        kr_app_select_method(a,
+                             a->methods.order[within(a->methods.at, by, (int)a->methods.n)]);
 }
 
 static void move_map(kr_app *a, int dx, int dy) {
-    int x = a->map_x + dx, y = a->map_y + dy;
-    a->map_x = x < 0 ? 0 : x >= a->f.map_cols ? a->f.map_cols - 1 : x;
-    a->map_y = y < 0 ? 0 : y >= a->f.map_rows ? a->f.map_rows - 1 : y;
+    a->map_x = within(a->map_x, dx, a->f.map_cols);
+    a->map_y = within(a->map_y, dy, a->f.map_rows);
     a->map_moved = true;
 }
 
@@ -177,6 +178,8 @@ static void enter(kr_app *a) {
         kr_app_show(a, KR_SCREEN_REQUESTS);
         break;
     case KR_SCREEN_MAP:
+        if (kr_map_cursor(a) == NULL)
+            break;
         c.tolerance = a->f.map_tolerance[a->map_x];
         c.risk = a->f.map_risk[a->map_y];
         if (kr_app_set_contract(a, c)) {
@@ -242,7 +245,8 @@ static void sort_by_next(kr_app *a) {
 static void type_value(kr_app *a) {
     char label[160], now[40];
     kr_field_text(a, (kr_field)a->field, now);
-    snprintf(label, sizeof label, "%s (now %s) = ", kr_field_name((kr_field)a->field), now);
+    snprintf(label, sizeof label, "%s (now %s; %s) = ", kr_field_name((kr_field)a->field), now,
+             kr_field_forms(a, (kr_field)a->field));
     kr_prompt_open(&a->prompt, KR_PROMPT_VALUE, label, "");
 }
 
@@ -488,7 +492,25 @@ static void unbound(kr_app *a, int key) {
         kr_app_say(a, false, "%c does nothing here; ? lists the keys", key);
 }
 
+/* What is not drawn is not changed: in a window that is too small only leaving, redrawing and the
+ * question about leaving are there. */
+static void small_key(kr_app *a, int key) {
+    if (a->prompt.kind == KR_PROMPT_YESNO && a->pending == KR_ACT_QUIT) {
+        prompt_key(a, key);
+        return;
+    }
+    kr_action act = kr_keys_action(key, a->screen);
+    if (act == KR_ACT_QUIT)
+        kr_app_quit(a, true);
+    else if (act == KR_ACT_REDRAW)
+        a->redraw = true;
+}
+
 void kr_app_key(kr_app *a, int key) {
+    if (a->lay.step == KR_STEP_REFUSE) {
+        small_key(a, key);
+        return;
+    }
     a->message_on = false;
     if (a->prompt.kind == KR_PROMPT_NONE)
         a->typed_at = a->n_typed;
@@ -506,6 +528,8 @@ void kr_app_key(kr_app *a, int key) {
 /* --- mouse ------------------------------------------------------------------------------------ */
 
 void kr_app_mouse(kr_app *a, int key, int x, int y) {
+    if (a->lay.step == KR_STEP_REFUSE)
+        return;
     if (key == KR_KEY_WHEEL_UP || key == KR_KEY_WHEEL_DOWN)
         move(a, key == KR_KEY_WHEEL_UP ? -1 : 1);
     else if (y == 1 && kr_tab_at(a->w, x) >= 0)

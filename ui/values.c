@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ui/model.h"
+#include "verdict/grid.h"
 
 /* Steps of the keys, exact: digits x 10^-scale. `fine` holds at and below (confidence: at and
  * above)
@@ -96,21 +97,38 @@ int kr_field_strip_column(const kr_app *a, kr_field f, int n) {
     return col < 0 ? 0 : col >= n ? n - 1 : col;
 }
 
+/* "5" could be meant as 5 % or as a mistake for 0.05: nobody should have to guess. */
+static kr_status refuse_bare(kr_field f, kr_dec v, kr_error *err) {
+    char typed[KR_DEC_TEXT], share[KR_DEC_TEXT];
+    bool percent = kr_dec_cmp(v, kr_dec_make(100, 0)) < 0 && v.scale <= KR_DEC_MAX_SCALE - 2;
+    kr_dec_text(v, typed);
+    if (!percent)
+        return kr_fail(err, KR_EINVAL, "%s %s is no share below 1; type %s", kr_field_name(f),
+                       typed, f == KR_FIELD_RISK ? "5% or 0.05" : "95% or 0.95");
+    return kr_fail(err, KR_EINVAL, "%s %s is no share below 1; type %s%% or %s", kr_field_name(f),
+                   typed, typed, kr_dec_text(kr_dec_make(v.digits, v.scale + 2), share));
+}
+
+const char *kr_field_forms(const kr_app *a, kr_field f) {
+    static const char *const forms[KR_FIELDS] = {"0.08 or 8%", "0.05 or 5%", "0.95 or 95%"};
+    return f == KR_FIELD_TOLERANCE && kr_tolerance_unit(a->calib) != 1 ? "in units of utility"
+                                                                       : forms[f];
+}
+
 kr_status kr_field_parse(const kr_app *a, kr_field f, const char *text, kr_dec *out,
                          kr_error *err) {
     kr_dec v;
     kr_status st = kr_dec_parse_percent(text, &v, err);
+    bool percent = strchr(text, '%') != NULL;
+    if (st == KR_OK && f == KR_FIELD_TOLERANCE && percent && kr_tolerance_unit(a->calib) != 1)
+        return kr_fail(err, KR_EINVAL,
+                       "the tolerance is in units of utility, which is no share here; type it "
+                       "without %%");
+    if (st == KR_OK && f != KR_FIELD_TOLERANCE && !percent &&
+        kr_dec_cmp(v, kr_dec_make(1, 0)) >= 0)
+        st = refuse_bare(f, v, err);
     if (st != KR_OK)
         return st;
-    /* "5" for a risk or "95" for a confidence can only mean percent. */
-    if (f != KR_FIELD_TOLERANCE && strchr(text, '%') == NULL &&
-        kr_dec_cmp(v, kr_dec_make(1, 0)) >= 0) {
-        char percent[KR_DEC_TEXT + 2];
-        snprintf(percent, sizeof percent, "%.30s%%", text);
-        st = kr_dec_parse_percent(percent, &v, err);
-        if (st != KR_OK)
-            return st;
-    }
     kr_contract c = kr_field_with(kr_analysis_contract(a->an), f, v);
     st = kr_contract_check(&c, err);
     if (st == KR_OK)

@@ -263,8 +263,11 @@ static void too_small(kr_view *v, kr_rect r) {
     snprintf(s, sizeof s, "kvrisk needs %dx%d, has %dx%d; q quits", KR_MIN_W, KR_MIN_H, v->a->w,
              v->a->h);
     kr_canvas_field(v->c, r, 0, 0, r.w, KR_LEFT, KR_ROLE_WARN, s);
-    if (v->a->prompt.kind != KR_PROMPT_NONE && r.h > 1)
-        kr_prompt_draw(v->c, r, 1, &v->a->prompt);
+    if (v->a->prompt.kind == KR_PROMPT_YESNO && v->a->pending == KR_ACT_QUIT) {
+        v->cx = kr_prompt_draw(v->c, r, r.h > 1 ? 1 : 0, &v->a->prompt);
+        v->cx = v->cx < r.w ? v->cx : r.w - 1;
+        v->cy = r.h > 1 ? 1 : 0;
+    }
 }
 
 void kr_app_view(kr_app *a, kr_canvas *c, int *cx, int *cy) {

@@ -69,7 +69,7 @@ static void the_first_screen_shows_the_declared_contract_and_every_method(void *
     expect_seen(a, "KEYDIFF  ✔ CERTIFIED at 30 %");
     expect_seen(a, "empirical 25 %, no guarantee");
     expect_seen(a, "snapkv              65%   55%    18   3.00%   4.42%  0.0113  60%: 24 > 20");
-    expect_seen(a, "h2o                FULL   80%    25");
+    expect_seen(a, "h2o                FULL   80%     -       -       -       -  80%: 25 > 20");
     expect_seen(a, "at most 20 of 600 events; 4 of 9 methods certified");
     expect_seen(a, "choosing among methods is not covered");
     expect_seen(a, "With probability at least 95 %");
@@ -160,7 +160,7 @@ static void typed_values_are_exact_and_bad_ones_leave_the_value_alone(void **sta
     expect_seen(a, "▸ 0.080 ◂");
     kr_app_type(a, "\t=7.5%\n");
     expect_seen(a, "▸ 7.5 % ◂");
-    kr_app_type(a, "=3\n");
+    kr_app_type(a, "=3 %\n");
     expect_seen(a, "▸ 3.0 % ◂");
     kr_app_type(a, "=0.04\n");
     expect_seen(a, "▸ 4.0 % ◂");
@@ -172,7 +172,7 @@ static void typed_values_are_exact_and_bad_ones_leave_the_value_alone(void **sta
         kr_app_key(a, '\t'), kr_app_key(a, KR_KEY_BACKTAB);
         expect_seen(a, "▸ 4.0 % ◂");
     }
-    kr_app_type(a, "\t=99.5\n");
+    kr_app_type(a, "\t=99.5%\n");
     expect_seen(a, "▸ 99.5 % ◂");
     kr_app_free(a);
 }

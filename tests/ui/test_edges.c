@@ -1,0 +1,208 @@
+/* What a stranger tries: windows that are too small, values in every notation, odd files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "ui/model.h"
+#include "ui/print.h"
+
+static const char sample[] = "tests/fixtures/prototype/mini-ruler.jsonl";
+static const char published[] = "data/samples/published-llama31-8b-longbench.json";
+static const char adaptive[] = "data/samples/published-llama31-8b-longbench-refreekv.json";
+
+static kr_app *open_app(const char *path, int w, int h) {
+    kr_app *a = NULL;
+    kr_error err = {.msg = ""};
+    if (kr_app_open(path, (kr_app_settings){.look = KR_LOOK_UTF8}, &a, &err) != KR_OK)
+        print_error("%s\n", err.msg);
+    assert_non_null(a);
+    kr_app_resize(a, w, h);
+    return a;
+}
+
+static char *seen(kr_app *a) {
+    int cx, cy;
+    kr_canvas *c = kr_canvas_new(a->w, a->h, a->set.look);
+    kr_app_view(a, c, &cx, &cy);
+    assert_true(cx >= 0 && cy >= 0 && cx < a->w && cy < a->h);
+    char *s = kr_canvas_dump(c);
+    kr_canvas_free(c);
+    return s;
+}
+
+static void expect(kr_app *a, const char *part, bool wanted) {
+    char *s = seen(a);
+    if ((strstr(s, part) != NULL) != wanted)
+        print_error("%s the screen: %s\n%s", wanted ? "not on" : "on", part, s);
+    assert_true((strstr(s, part) != NULL) == wanted);
+    free(s);
+}
+
+static void expect_seen(kr_app *a, const char *part) { expect(a, part, true); }
+static void expect_not_seen(kr_app *a, const char *part) { expect(a, part, false); }
+
+/* --- windows that are too small --------------------------------------------------------------- */
+
+static void a_window_that_is_too_small_changes_nothing_unseen(void **state) {
+    (void)state;
+    kr_app *a = open_app(sample, 80, 24);
+    kr_app_resize(a, 40, 12);
+    kr_app_type(a, "2j\nlll\n\t+++a\n:tol 0.3\n=0.2\n/x\nM?");
+    kr_app_mouse(a, KR_KEY_CLICK, 12, 1);
+    assert_int_equal(a->screen, KR_SCREEN_MAIN);
+    assert_int_equal(a->n_saved, 0);
+    assert_int_equal(a->undo.n, 0);
+    assert_int_equal(a->prompt.kind, KR_PROMPT_NONE);
+    kr_app_key(a, KR_CTRL('l'));
+    assert_true(kr_app_wants_redraw(a));
+    kr_app_resize(a, 80, 24);
+    expect_seen(a, "● LOCKED");
+    kr_app_type(a, "?");
+    kr_app_resize(a, 59, 16); /* q leaves help elsewhere; here it leaves */
+    kr_app_type(a, "q");
+    assert_true(kr_app_done(a));
+    kr_app_free(a);
+}
+
+static void leaving_a_small_window_asks_and_keeps_an_open_prompt(void **state) {
+    (void)state;
+    kr_app *a = open_app(sample, 80, 24);
+    kr_app_type(a, "a\n:tol 0.");
+    kr_app_resize(a, 50, 1);
+    kr_app_type(a, "25\n");
+    assert_string_equal(a->prompt.text, "tol 0.");
+    kr_app_type(a, "q");
+    expect_seen(a, "not exported");
+    kr_app_type(a, "nq");
+    assert_false(kr_app_done(a));
+    kr_app_type(a, "y");
+    assert_true(kr_app_done(a));
+    kr_app_free(a);
+}
+
+/* Every walk through sizes and screens leaves each cursor on something that is there. */
+static void cursors_stay_inside_at_every_size(void **state) {
+    (void)state;
+    static const char *const files[] = {sample, published, adaptive};
+    static const int sizes[][2] = {{40, 12}, {60, 16}, {80, 24}, {59, 40}, {120, 36},
+                                   {200, 60}, {160, 15}, {100, 30}, {1, 1}};
+    static const char pressed[] = "2jkhlgG\n3jG\n4jGe\n5j6jG\n1jG0mcR";
+    for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
+        kr_app *a = open_app(files[f], 40, 12);
+        unsigned seed = 7;
+        for (int i = 0; i < 600; i++) {
+            seed = seed * 1103515245u + 12345u;
+            const int *size = sizes[seed >> 16 & 7];
+            if (i % 5 == 0)
+                kr_app_resize(a, size[0], size[1]);
+            seed = seed * 1103515245u + 12345u;
+            char one[2] = {pressed[(seed >> 16) % (sizeof pressed - 1)], '\0'};
+            kr_app_type(a, one);
+            assert_true(a->map_x >= 0 && a->map_x < a->f.map_cols);
+            assert_true(a->map_y >= 0 && a->map_y < a->f.map_rows);
+            assert_true(a->level >= 0 && a->level < (int)a->f.n_levels);
+            assert_true(a->tasks.at >= 0 && a->methods.at >= 0 && a->requests.at >= 0);
+            free(seen(a));
+        }
+        kr_app_free(a);
+    }
+}
+
+static void the_map_after_a_small_window_is_counted(void **state) {
+    (void)state;
+    kr_print_options o = {.screen = "main", .w = 40, .h = 12, .keys = "2j\n"};
+    char *s = NULL;
+    assert_int_equal(kr_print_screen(sample, &o, &s, NULL), KR_OK);
+    assert_non_null(strstr(s, "needs 60x16"));
+    free(s);
+    kr_app *a = open_app(sample, 40, 12);
+    kr_app_show(a, KR_SCREEN_MAP);
+    kr_app_type(a, "j\n");
+    assert_null(kr_map_cursor(a));
+    kr_app_resize(a, 80, 24);
+    expect_seen(a, "cell 0.100, 5.0 %: 30 %, 14 of at most 20 events");
+    expect_seen(a, "● LOCKED");
+    kr_app_free(a);
+}
+
+/* --- typed values ----------------------------------------------------------------------------- */
+
+static void a_typed_value_means_one_thing(void **state) {
+    (void)state;
+    static const struct {
+        const char *keys, *shown;
+    } good[] = {{":risk 0.04\n", "4.0 %"},   {":risk 4%\n", "4.0 %"},   {":risk 0.5%\n", "0.5 %"},
+                {":risk 4 %\n", "4.0 %"},    {":conf 0.9\n", "90.0 %"}, {":conf 99%\n", "99.0 %"},
+                {":tol 8%\n", "0.080"},      {":tol 1\n", "1.000"},     {"\t=0.5\n", "50.0 %"}};
+    static const struct {
+        const char *keys, *why;
+    } bad[] = {{":risk 1\n", "type 1% or 0.01"},       {":risk 5\n", "type 5% or 0.05"},
+               {":risk 2.5\n", "type 2.5% or 0.025"},  {":risk 400\n", "type 5% or 0.05"},
+               {":conf 95\n", "type 95% or 0.95"},     {":conf 100\n", "type 95% or 0.95"},
+               {"\t=5\n", "type 5% or 0.05"},          {":conf 0.4\n", "below 0.5"},
+               {":risk 100%\n", "out of range"}};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        kr_app *a = open_app(sample, 80, 24);
+        kr_app_type(a, good[i].keys);
+        expect_seen(a, good[i].shown);
+        kr_app_free(a);
+    }
+    kr_app *a = open_app(sample, 80, 24);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        kr_app_type(a, bad[i].keys);
+        expect_seen(a, bad[i].why);
+        expect_seen(a, "● LOCKED");
+    }
+    kr_app_type(a, "=");
+    expect_seen(a, "risk (now 5.0 %; 0.05 or 5%) =");
+    kr_app_free(a);
+}
+
+/* --- fallback ---------------------------------------------------------------------------------- */
+
+static void full_kv_has_no_counts_of_its_own(void **state) {
+    (void)state;
+    kr_app *a = open_app(sample, 80, 24);
+    expect_seen(a, "h2o                FULL   80%     -       -       -       -  80%: 25 > 20");
+    kr_app_type(a, ":method h2o\n");
+    expect_not_seen(a, "upper 5");
+    expect_seen(a, "25 events");
+    kr_app_free(a);
+}
+
+/* --- commands ---------------------------------------------------------------------------------- */
+
+static void an_ambiguous_command_lists_what_it_may_be(void **state) {
+    (void)state;
+    kr_app *a = open_app(sample, 80, 24);
+    kr_app_type(a, ":t\n");
+    expect_seen(a, "':t' may be tol or theme");
+    kr_app_type(a, ":re\n");
+    expect_seen(a, "':re' may be redo, reset or reload");
+    kr_app_type(a, ":m\n"); /* three begin so: none of them is run */
+    assert_int_equal(a->screen, KR_SCREEN_MAIN);
+    kr_app_type(a, ":q!!\n");
+    assert_false(kr_app_done(a));
+    kr_app_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_window_that_is_too_small_changes_nothing_unseen),
+        cmocka_unit_test(leaving_a_small_window_asks_and_keeps_an_open_prompt),
+        cmocka_unit_test(cursors_stay_inside_at_every_size),
+        cmocka_unit_test(the_map_after_a_small_window_is_counted),
+        cmocka_unit_test(a_typed_value_means_one_thing),
+        cmocka_unit_test(full_kv_has_no_counts_of_its_own),
+        cmocka_unit_test(an_ambiguous_command_lists_what_it_may_be),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
