@@ -3,8 +3,8 @@ llama forward pass written from the format's description alone, sharing nothing 
 
 usage: mini_llama.py MODEL PROMPT.txt IDS.json LOGITS.f32
 Compares the token ids of the prompt and the logits of every fed position with those that
-`kvrisk generate --json --logits` gave; with --write OUT.json as last arguments stores the likeliest
-tokens and logits of the prompt's last position instead of comparing logits."""
+`kvrisk generate --json --logits` gave. With --write OUT behind them it also stores the prompt's ids, the
+greedy tokens, and the 20 largest logits at the prompt's end: tests/fixtures/mini-llama-logits.txt."""
 import json
 import struct
 import sys
@@ -133,8 +133,11 @@ def main():
     if len(sys.argv) > 6 and sys.argv[5] == "--write":
         last = ours[len(ids) - 1]
         top = np.argsort(-last, kind="stable")[:20]
-        json.dump({"prompt_tokens": ids, "tokens": greedy, "top": top.tolist(),
-                   "logits": [round(float(x), 5) for x in last[top]]}, open(sys.argv[6], "w"))
+        with open(sys.argv[6], "w") as f:
+            print(len(ids), *ids, file=f)
+            print(len(greedy), *greedy, file=f)
+            for i in top:
+                print(i, "%.6f" % last[i], file=f)
 
 
 main()

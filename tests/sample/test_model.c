@@ -1,4 +1,5 @@
 /* The bundled model: its tokenizer knows the words of the tasks, and it answers. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -116,6 +117,49 @@ static void unknown_text_survives_the_tokenizer(void **state) {
     }
 }
 
+/* Written by tests/sample/mini_llama.py, which shares nothing with the engine: ids of a prompt, greedy
+ * tokens, and the largest logits after the prompt, in double precision. */
+#define STORED "tests/fixtures/mini-llama-logits.txt"
+
+static size_t read_ids(FILE *f, int32_t *ids, size_t most) {
+    size_t n = 0;
+    assert_int_equal(fscanf(f, "%zu", &n), 1);
+    assert_true(n >= 1 && n <= most);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(fscanf(f, "%d", &ids[i]), 1);
+    return n;
+}
+
+static void logits_are_those_of_a_second_implementation(void **state) {
+    const bundle *b = *state;
+    int32_t prompt[LENGTH], expected[MAX_TOKENS], got[MAX_TOKENS];
+    const kr_generate_options opt = {.max_tokens = MAX_TOKENS};
+    kr_stop why;
+    kr_error err;
+    FILE *f = fopen(STORED, "r");
+    assert_non_null(f);
+    size_t n = read_ids(f, prompt, LENGTH), n_expected = read_ids(f, expected, MAX_TOKENS), n_got;
+    float *logits = calloc(b->model->geo.vocab, sizeof *logits), worst = 0, top = 0;
+    kr_kv_clear(b->kv);
+    assert_int_equal(kr_run_prefill(b->run, b->kv, prompt, n, logits, NULL, NULL, NULL, &err), KR_OK);
+    for (int i = 0; i < 20; i++) {
+        int32_t id;
+        float want;
+        assert_int_equal(fscanf(f, "%d %f", &id, &want), 2);
+        assert_in_range(id, 0, b->model->geo.vocab - 1);
+        worst = fmaxf(worst, fabsf(logits[id] - want));
+        top = fmaxf(top, fabsf(want));
+    }
+    fclose(f);
+    free(logits);
+    printf("note: 20 stored logits, largest %.3g: differ by at most %.2g\n", (double)top, (double)worst);
+    assert_true(worst < 1e-4f * top);
+    kr_kv_clear(b->kv);
+    assert_int_equal(kr_generate(b->run, b->model, b->kv, prompt, n, &opt, got, &n_got, &why, &err), KR_OK);
+    assert_int_equal(n_got, n_expected);
+    assert_memory_equal(got, expected, n_got * sizeof *got);
+}
+
 static size_t answered(const bundle *b, const kr_task *t) {
     const kr_task_ask *a = &t->ask[0];
     const kr_generate_options opt = {.max_tokens = MAX_TOKENS};
@@ -142,7 +186,7 @@ static void it_answers_fresh_requests_word_for_word(void **state) {
         }
         printf("note: mini-llama answers %zu of %d %s requests of %d tokens word for word\n", right,
                REQUESTS, kr_task_name(f), LENGTH);
-        assert_true(f == KR_TASK_FREQUENT || right >= REQUESTS / 2);
+        assert_true(right >= (f == KR_TASK_FREQUENT ? 1 : REQUESTS - 2));
     }
     kr_task_free(&t);
 }
@@ -152,6 +196,7 @@ int main(void) {
         cmocka_unit_test(the_tokenizer_gives_the_words_of_every_request),
         cmocka_unit_test(every_vocabulary_word_is_one_token_of_the_same_id),
         cmocka_unit_test(unknown_text_survives_the_tokenizer),
+        cmocka_unit_test(logits_are_those_of_a_second_implementation),
         cmocka_unit_test(it_answers_fresh_requests_word_for_word),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
