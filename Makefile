@@ -154,14 +154,17 @@ $(TRAINER): $(TRAIN_SRC) $(wildcard tools/train/*.h src/sample/*.h) Makefile
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(cflags) $(TRAIN_CFLAGS) -o $@ $(TRAIN_SRC) $(libs)
 
-# Two runs, the second from the weights of the first: all families up to 1024 tokens, then mostly counting.
-SHAPE := --shape 4,128,8,4,32,192
+# Three runs, each from the weights of the one before: all families, mostly counting, mostly long.
+TRAIN_RUN := $(TRAINER) --shape 4,128,8,4,32,192
 sample-model: $(TRAINER)
-	$(TRAINER) $(SHAPE) --seed 11 --mix 1,2,2,2,3,4,2,3 --warm 50 --decay-from 50 --report 1 \
+	$(TRAIN_RUN) --seed 11 --mix 1,2,2,2,3,4,2,3 --warm 50 --decay-from 50 --report 1 \
 	    --stages 64:64:3:270:60:100,32:128:4:180:45:55,16:256:6:150:25:50,8:512:6:170:10:50,4:1024:6:130:10:50 \
-	    --save build/train/first.weights -o build/train/first.gguf
-	$(TRAINER) $(SHAPE) --seed 12 --mix 1,2,2,2,2,12,2,2 --warm 20 --decay-from 40 --load build/train/first.weights \
-	    --stages 24:192:4:120:0:35,6:640:5:80:0:30,4:1024:5:40:0:30 -o data/samples/mini-llama.gguf
+	    --save build/train/1.weights -o build/train/1.gguf
+	$(TRAIN_RUN) --seed 12 --mix 1,2,2,2,2,12,2,2 --warm 20 --decay-from 40 --report 1 \
+	    --stages 24:192:4:120:0:35,6:640:5:80:0:30,4:1024:5:40:0:30 \
+	    --load build/train/1.weights --save build/train/2.weights -o build/train/2.gguf
+	$(TRAIN_RUN) --seed 13 --mix 1,3,3,3,2,5,2,3 --warm 10 --decay-from 30 \
+	    --stages 10:1024:6:150:5:35 --load build/train/2.weights -o data/samples/mini-llama.gguf
 
 install: kvrisk
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/kvrisk

@@ -15,25 +15,25 @@
 static const char help[] =
     "usage: kvrisk calibrate --model M --requests R --methods LIST --protocol P -o FILE [options]\n"
     "\n"
-    "Answers every request with the full KV cache and with every policy, from one prefill each, and\n"
-    "writes a calibration file. Killed at any moment, the same command continues from FILE.part and\n"
-    "ends with the same bytes.\n"
+    "Answers every request with the full KV cache and with every policy, from one prefill\n"
+    "each, and writes a calibration file. Killed at any moment, the same command continues\n"
+    "from FILE.part and ends with the same bytes.\n"
     "\n"
     "  --model M             GGUF model\n"
     "  --requests R          JSON Lines, as for kvrisk eval; \"split\" cal or test is kept\n"
-    "  --methods LIST        snapkv,adakv,alpha=0.3,refreekv:0.001,0.01: names, each with parameters\n"
-    "                        and thresholds behind it (kvrisk eval --list)\n"
-    "  --ladder HI:LO:STEP   retentions of the methods without thresholds (default 0.80:0.20:0.05)\n"
+    "  --methods LIST        snapkv,adakv,alpha=0.3,refreekv:0.001,0.01: names, each with\n"
+    "                        parameters and thresholds behind it (kvrisk eval --list)\n"
+    "  --ladder HI:LO:STEP   retentions of the others (default 0.80:0.20:0.05)\n"
     "  --protocol P          query_aware or query_agnostic\n"
     "  --first-token F       step (default) or prefill\n"
     "  --preset NAME         parameter values of a published evaluation\n"
-    "  --declare T,R,C[,M]   the contract, fixed before calibration: tolerance, risk, confidence and\n"
-    "                        the method if it is chosen beforehand\n"
-    "  --declared DATE       date of the declaration, YYYY-MM-DD (default: today, UTC, or that of an\n"
-    "                        unfinished FILE)\n"
+    "  --declare T,R,C[,M]   the contract, fixed before calibration: tolerance, risk,\n"
+    "                        confidence, and the method if it is chosen beforehand\n"
+    "  --declared DATE       date of the declaration, YYYY-MM-DD (default: today,\n"
+    "                        UTC, or that of an unfinished FILE)\n"
     "  --name N, --benchmark B, --note TEXT\n"
     "                        as they shall stand in the file\n"
-    "  --shard I/N           every N-th request from the I-th on; kvrisk merge puts shards together\n"
+    "  --shard I/N           every N-th request from the I-th on; kvrisk merge joins shards\n"
     "  --limit N             the first N requests\n"
     "  --context N           longest prompt with answer (default: the trained context)\n"
     "  --threads N           threads (default: physical cores); results do not depend on it\n"
@@ -41,9 +41,24 @@ static const char help[] =
     "\n"
     "exit status: 0 done, 1 error, or requests failed (they are rows of nulls), 2 usage\n";
 
-enum { OPT_MODEL = OPT_OWN, OPT_REQUESTS, OPT_METHODS, OPT_LADDER, OPT_PROTOCOL, OPT_FIRST, OPT_PRESET,
-       OPT_DECLARE, OPT_DECLARED, OPT_NAME, OPT_BENCHMARK, OPT_NOTE, OPT_SHARD, OPT_LIMIT, OPT_CONTEXT,
-       OPT_THREADS };
+enum {
+    OPT_MODEL = OPT_OWN,
+    OPT_REQUESTS,
+    OPT_METHODS,
+    OPT_LADDER,
+    OPT_PROTOCOL,
+    OPT_FIRST,
+    OPT_PRESET,
+    OPT_DECLARE,
+    OPT_DECLARED,
+    OPT_NAME,
+    OPT_BENCHMARK,
+    OPT_NOTE,
+    OPT_SHARD,
+    OPT_LIMIT,
+    OPT_CONTEXT,
+    OPT_THREADS
+};
 enum { MAX_ARMS = 4096 };
 
 typedef struct {
@@ -100,8 +115,10 @@ static int add_method(options *o, const char *name, const char *params, const ch
         if (kr_evict_parse_params(kr_buf_text(&text), o->preset, &s, &e) != KR_OK)
             status = usage("%s", e.msg);
         else if (s.policy->threshold || s.policy->score == NULL)
-            status = usage(s.policy->threshold ? "%s has thresholds: name them, as in refreekv:0.001,0.01"
-                                               : "%s is what the others are compared with", name);
+            status = usage(s.policy->threshold
+                               ? "%s has thresholds: name them, as in refreekv:0.001,0.01"
+                               : "%s is what the others are compared with",
+                           name);
         kr_dec r = o->high;
         while (status == KR_EXIT_OK && kr_dec_cmp(r, o->low) >= 0) {
             s.level = (kr_evict_level){KR_EVICT_RATIO, r};
@@ -114,8 +131,9 @@ static int add_method(options *o, const char *name, const char *params, const ch
         size_t n = strcspn(at, ",");
         text.len = 0;
         kr_buf_printf(&text, "%s:%.*s%s", name, (int)n, at, params);
-        status = kr_evict_parse(kr_buf_text(&text), o->preset, &s, &e) == KR_OK ? add_arm(o, &s)
-                                                                                : usage("%s", e.msg);
+        status = kr_evict_parse(kr_buf_text(&text), o->preset, &s, &e) == KR_OK
+                     ? add_arm(o, &s)
+                     : usage("%s", e.msg);
         at += n + (at[n] == ',');
     }
     kr_buf_free(&text);
@@ -150,7 +168,7 @@ static int read_methods(options *o) {
     return status;
 }
 
-/* --- the contract ------------------------------------------------------------------------------ */
+/* --- the contract ---------------------------------------------------------------------------- */
 
 static bool read_contract(options *o) {
     kr_calibrate_contract *c = &o->contract;
@@ -213,7 +231,7 @@ static bool is_date(const char *s) {
     return s[i] == '\0';
 }
 
-/* --- options ----------------------------------------------------------------------------------- */
+/* --- options --------------------------------------------------------------------------------- */
 
 static bool read_count(const char *s, size_t *out) {
     char *end;
@@ -223,7 +241,9 @@ static bool read_count(const char *s, size_t *out) {
 }
 
 static int take_number(options *o, int c, const char *value) {
-    size_t *to = c == OPT_LIMIT ? &o->limit : c == OPT_CONTEXT ? &o->c.eval.context : &o->c.eval.threads;
+    size_t *to = c == OPT_LIMIT     ? &o->limit
+                 : c == OPT_CONTEXT ? &o->c.eval.context
+                                    : &o->c.eval.threads;
     return read_count(value, to) ? KR_EXIT_OK : usage("'%.80s' is no whole number from 1", value);
 }
 
@@ -231,8 +251,8 @@ static int take_shard(options *o, const char *value) {
     char a[32];
     size_t n = strcspn(value, "/");
     snprintf(a, sizeof a, "%.*s", (int)(n < 31 ? n : 31), value);
-    if (value[n] != '/' || !read_count(a, &o->c.shard) || !read_count(value + n + 1, &o->c.shards) ||
-        o->c.shard > o->c.shards)
+    if (value[n] != '/' || !read_count(a, &o->c.shard) ||
+        !read_count(value + n + 1, &o->c.shards) || o->c.shard > o->c.shards)
         return usage("--shard is '%.80s', expected I/N with 1 <= I <= N", value);
     return KR_EXIT_OK;
 }
@@ -272,25 +292,29 @@ static int take_option(options *o, int c, const char *value) {
     case OPT_THREADS: return take_number(o, c, value);
     case OPT_DECLARED:
         o->contract.declared = value;
-        return is_date(value) ? KR_EXIT_OK : usage("--declared is '%.80s', expected YYYY-MM-DD", value);
+        return is_date(value) ? KR_EXIT_OK
+                              : usage("--declared is '%.80s', expected YYYY-MM-DD", value);
     default: return KR_EXIT_USAGE;
     }
 }
 
 static int check_options(options *o) {
     if (o->model == NULL || o->requests == NULL || o->methods == NULL || o->out == NULL)
-        return usage("--model, --requests, --methods and -o are needed (see kvrisk calibrate --help)");
+        return usage(
+            "--model, --requests, --methods and -o are needed (see kvrisk calibrate --help)");
     if (!o->has_protocol)
         return usage("--protocol is needed: query_aware or query_agnostic");
     if (!read_ladder(o))
-        return usage("--ladder is '%.80s', expected HIGH:LOW:STEP with 1 >= HIGH >= LOW > 0", o->ladder);
+        return usage("--ladder is '%.80s', expected HIGH:LOW:STEP with 1 >= HIGH >= LOW > 0",
+                     o->ladder);
     if (o->declare != NULL && !read_contract(o))
-        return usage("--declare is '%.80s', expected TOLERANCE,RISK,CONFIDENCE[,METHOD]", o->declare);
+        return usage("--declare is '%.80s', expected TOLERANCE,RISK,CONFIDENCE[,METHOD]",
+                     o->declare);
     set_date(o);
     return read_methods(o);
 }
 
-/* --- running ----------------------------------------------------------------------------------- */
+/* --- running --------------------------------------------------------------------------------- */
 
 static double now(void) {
     struct timespec t;
@@ -335,7 +359,8 @@ static int measure(options *o) {
     kr_sample_requests_free(all);
     kr_model_close(m);
     if (st != KR_OK)
-        return kr_cli_say("calibrate", st == KR_EINVAL ? KR_EXIT_USAGE : KR_EXIT_ERROR, "%s", e.msg);
+        return kr_cli_say("calibrate", st == KR_EINVAL ? KR_EXIT_USAGE : KR_EXIT_ERROR, "%s",
+                          e.msg);
     getrusage(RUSAGE_SELF, &u);
     fprintf(stderr, "kvrisk calibrate: %s is complete; %.1f s, at most %.1f MB\n", o->out,
             now() - o->began, (double)u.ru_maxrss / 1e3);
@@ -387,7 +412,8 @@ int kr_cli_calibrate(int argc, char **argv) {
         return kr_cli_say("calibrate", KR_EXIT_ERROR, "out of memory");
     }
     *o = (options){.ladder = "0.80:0.20:0.05", .arm = arm, .c = {.shard = 1, .shards = 1}};
-    for (int c; status == KR_EXIT_OK && !shown && (c = getopt_long(argc, argv, "o:", longs, NULL)) != -1;) {
+    for (int c; status == KR_EXIT_OK && !shown &&
+                (c = getopt_long(argc, argv, "o:", longs, NULL)) != -1;) {
         shown = c == OPT_HELP;
         status = shown ? KR_EXIT_OK : take_option(o, c, optarg);
     }

@@ -13,16 +13,17 @@ static const char help[] =
     "usage: kvrisk tasks --seed S [--per-task N] [--length L] [--split cal|test|both]\n"
     "                    [--families LIST] [-o R.jsonl]\n"
     "\n"
-    "Draws requests in RULER's families, in the vocabulary of the bundled model, and writes them as\n"
-    "JSON Lines (id, task, split, context, question, answer_prefix, answers, scorer, max_tokens) to\n"
-    "R.jsonl or standard output. The same options give the same bytes, everywhere, and request k of a\n"
-    "family does not depend on how many are asked for. Calibration and test requests are independent\n"
-    "draws of the same task-uniform mixture, from disjoint streams of the seed.\n"
+    "Draws requests in RULER's families, in the vocabulary of the bundled model, and writes\n"
+    "them as JSON Lines (id, task, split, context, question, answer_prefix, answers, scorer,\n"
+    "max_tokens) to R.jsonl or standard output. The same options give the same bytes,\n"
+    "everywhere, and request k of a family does not depend on how many are asked for.\n"
+    "Calibration and test requests are independent draws of the same task-uniform mixture,\n"
+    "from disjoint streams of the seed.\n"
     "\n"
     "  --seed S          0 .. 2^63-1\n"
     "  --per-task N      requests per family and split (default 100)\n"
-    "  --length L        most tokens of prompt and answer, at least 85 (default 512); each request\n"
-    "                    draws its own length between 3/4 of it and all of it\n"
+    "  --length L        most tokens of prompt and answer, at least 85 (default 512); each\n"
+    "                    request draws its own length between 3/4 of it and all of it\n"
     "  --split WHICH     cal, test or both (default), calibration first\n"
     "  --families LIST   of niah_single,niah_multikey,niah_multivalue,niah_multiquery,vt,fwe,qa\n"
     "                    (default: all)\n";
@@ -66,11 +67,12 @@ static bool read_families(const char *text, request *r) {
     for (const char *s = text; *s != '\0';) {
         size_t n = strcspn(s, ","), f = 0;
         const char *name;
-        while (f < KR_TASK_FAMILIES &&
-               (name = kr_task_name((kr_task_family)f), strlen(name) != n || memcmp(s, name, n) != 0))
+        while (f < KR_TASK_FAMILIES && (name = kr_task_name((kr_task_family)f),
+                                        strlen(name) != n || memcmp(s, name, n) != 0))
             f++;
         if (f == KR_TASK_FAMILIES) {
-            kr_cli_say("tasks", 0, "--families: no family \"%.*s\" (see kvrisk tasks --help)", (int)n, s);
+            kr_cli_say("tasks", 0, "--families: no family \"%.*s\" (see kvrisk tasks --help)",
+                       (int)n, s);
             return false;
         }
         r->family[f] = true;
@@ -95,15 +97,10 @@ static bool take(request *r, int option, const char *value) {
             return false;
         r->set.length = (size_t)v;
         return true;
-    case OPT_SPLIT:
-        return read_split(value, r);
-    case OPT_FAMILIES:
-        return read_families(value, r);
-    case 'o':
-        r->out = value;
-        return true;
-    default:
-        return false;
+    case OPT_SPLIT: return read_split(value, r);
+    case OPT_FAMILIES: return read_families(value, r);
+    case 'o': r->out = value; return true;
+    default: return false;
     }
 }
 
@@ -125,7 +122,8 @@ static kr_status write_all(const request *r, const kr_words *words, kr_writer *w
                 if (!r->family[f])
                     continue;
                 line.len = 0;
-                st = kr_task_line(words, &r->set, (kr_task_split)s, (kr_task_family)f, i, &line, err);
+                st = kr_task_line(words, &r->set, (kr_task_split)s, (kr_task_family)f, i, &line,
+                                  err);
                 if (st == KR_OK)
                     put(w, &line);
             }

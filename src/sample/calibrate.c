@@ -21,8 +21,10 @@ static kr_status check_arms(const kr_eval_options *e, kr_error *err) {
     for (size_t i = 0; i < e->n_arms; i++) {
         const kr_evict_spec *s = &e->arm[i], *last = i > 0 ? s - 1 : NULL;
         if (s->level.kind == KR_EVICT_TOKENS)
-            return kr_fail(err, KR_EINVAL, "%s: a calibration file has retentions or thresholds, not "
-                                           "tokens per head", s->policy->name);
+            return kr_fail(err, KR_EINVAL,
+                           "%s: a calibration file has retentions or thresholds, not "
+                           "tokens per head",
+                           s->policy->name);
         if (last != NULL && last->policy == s->policy) {
             int order = kr_dec_cmp(s->level.value, last->level.value);
             if (s->level.kind != last->level.kind ||
@@ -76,8 +78,9 @@ static kr_status append(job *j, const char *s, size_t n, kr_error *err) {
 }
 
 static kr_status other_settings(const char *path, kr_error *err) {
-    return kr_fail(err, KR_EINVAL, "%s was begun with other settings (methods, requests, model, protocol, "
-                                   "contract, shard or machine): finish it with those, or delete it",
+    return kr_fail(err, KR_EINVAL,
+                   "%s was begun with other settings (methods, requests, model, protocol, "
+                   "contract, shard or machine): finish it with those, or delete it",
                    path);
 }
 
@@ -145,7 +148,7 @@ static kr_status open_part(job *j, kr_error *err) {
     size_t got = 0;
     for (ssize_t k = 1; got < len && k > 0; got += k > 0 ? (size_t)k : 0)
         k = read(j->fd, s + got, len - got);
-    kr_status st = got < len ? io(j, "read", err)
+    kr_status st = got < len  ? io(j, "read", err)
                    : len == 0 ? append(j, j->header.s, j->header.len, err)
                               : take_up(j, s, len, err);
     free(s);
@@ -224,12 +227,14 @@ static kr_status run(job *j, kr_error *err) {
     kr_buf_free(&line);
     kr_eval_free(e);
     if (st == KR_OK && !go_on)
-        st = kr_fail(err, KR_ECANCELED, "stopped after %zu of %zu requests; the same command continues",
-                     j->rows, total);
+        st = kr_fail(err, KR_ECANCELED,
+                     "stopped after %zu of %zu requests; the same command continues", j->rows,
+                     total);
     return st == KR_OK ? finish(j, err) : st;
 }
 
-kr_status kr_calibrate(const kr_calibrate_options *o, const char *path, size_t *failed, kr_error *err) {
+kr_status kr_calibrate(const kr_calibrate_options *o, const char *path, size_t *failed,
+                       kr_error *err) {
     job j = {.o = o, .path = path, .fd = -1};
     bool done = false;
     if (o->shards < 1 || o->shard < 1 || o->shard > o->shards)
@@ -276,10 +281,13 @@ static kr_status read_shard(part *p, const char *line, size_t len, kr_error *err
     char *at = NULL, tail = 0;
     for (char *s = p->header; (s = strstr(s, key)) != NULL; s++)
         at = s;
-    if (at == NULL || sscanf(at + sizeof key - 1, "%zu/%zu\"%c", &p->shard, &p->shards, &tail) != 3 ||
+    if (at == NULL ||
+        sscanf(at + sizeof key - 1, "%zu/%zu\"%c", &p->shard, &p->shards, &tail) != 3 ||
         tail != '}' || p->shard < 1 || p->shard > p->shards)
-        return kr_fail(err, KR_EFORMAT, "%s:1: is no shard: expected a header that ends in "
-                                        "\"shard\":\"1/4\"", p->path);
+        return kr_fail(err, KR_EFORMAT,
+                       "%s:1: is no shard: expected a header that ends in "
+                       "\"shard\":\"1/4\"",
+                       p->path);
     strcpy(at, "}");
     return KR_OK;
 }
@@ -308,7 +316,8 @@ static kr_status check_shards(part *p, size_t n, kr_error *err) {
             return kr_fail(err, KR_EINVAL, "%s and %s were made with different settings", p[0].path,
                            p[i].path);
         if (i > 0 && p[i].shard == p[i - 1].shard)
-            return kr_fail(err, KR_EINVAL, "%s and %s are the same shard", p[i - 1].path, p[i].path);
+            return kr_fail(err, KR_EINVAL, "%s and %s are the same shard", p[i - 1].path,
+                           p[i].path);
     }
     for (size_t i = 0; i < p[0].shards; i++)
         if (i >= n || p[i].shard != i + 1)
@@ -316,7 +325,8 @@ static kr_status check_shards(part *p, size_t n, kr_error *err) {
     return KR_OK;
 }
 
-/* Rows in turn, until the first shard whose turn it is has none left; then no other may have one. */
+/* Rows in turn, until the first shard whose turn it is has none left; then no other may have
+ * one. */
 static kr_status interleave(part *p, size_t n, kr_writer *w, kr_error *err) {
     kr_status st = KR_OK;
     bool ended = false;
@@ -327,8 +337,8 @@ static kr_status interleave(part *p, size_t n, kr_writer *w, kr_error *err) {
         if (st != KR_OK)
             break;
         if (line != NULL && ended)
-            st = kr_fail(err, KR_EFORMAT, "%s:%zu: has more rows than the shards before it", p[row % n].path,
-                         kr_lines_number(p[row % n].lines));
+            st = kr_fail(err, KR_EFORMAT, "%s:%zu: has more rows than the shards before it",
+                         p[row % n].path, kr_lines_number(p[row % n].lines));
         ended = ended || line == NULL;
         idle += line == NULL;
         if (line != NULL && st == KR_OK) {

@@ -1,8 +1,9 @@
 /* calibrate.h - measures a calibration set: every request under full KV and under every policy.
  *
- * The result is the native format of calib/. Rows go to PATH.part one by one and the file gets its name
- * when it is complete; a run that was killed continues where it stopped and ends with the bytes of an
- * uninterrupted one. Nothing in the file depends on times or on the number of threads. */
+ * The result is the native format of calib/. Rows go to PATH.part one by one and the file gets
+ * its name when it is complete; a run that was killed continues where it stopped and ends with
+ * the bytes of an uninterrupted one. Nothing in the file depends on times or on the number of
+ * threads. */
 #ifndef KR_SAMPLE_CALIBRATE_H
 #define KR_SAMPLE_CALIBRATE_H
 
@@ -24,19 +25,20 @@ typedef struct {
     const kr_sample_requests *requests;
     kr_eval_options eval; /* arms: each method's policies together, conservative to aggressive */
     const char *preset;   /* name, or NULL */
-    const char *name, *benchmark, *note;      /* NULL: none */
-    const kr_calibrate_contract *contract;    /* NULL: none is declared */
-    size_t shard, shards; /* requests shard-1, shard-1+shards, ...; 1, 1 for all */
+    const char *name, *benchmark, *note;   /* NULL: none */
+    const kr_calibrate_contract *contract; /* NULL: none is declared */
+    size_t shard, shards;                  /* requests shard-1, shard-1+shards, ...; 1, 1 for all */
     kr_calibrate_progress progress;
     void *progress_arg;
 } kr_calibrate_options;
 
 /* Writes `path`. A request that cannot be evaluated becomes a row of nulls with a "reason".
  *
- * KR_EINVAL: arms in no candidate order or in tokens; `path` or its unfinished part is there with other
- * settings, or another process is at work on it. A complete `path` with the same settings is left as it
- * is. */
-kr_status kr_calibrate(const kr_calibrate_options *o, const char *path, size_t *failed, kr_error *err);
+ * KR_EINVAL: arms in no candidate order or in tokens; `path` or its unfinished part is there
+ * with other settings, or another process is at work on it. A complete `path` with the same
+ * settings is left as it is. */
+kr_status kr_calibrate(const kr_calibrate_options *o, const char *path, size_t *failed,
+                       kr_error *err);
 
 /* Puts the files of all shards, in any order, together as one run would have written them.
  * KR_EINVAL when one is missing, twice there, or was made with other settings. */

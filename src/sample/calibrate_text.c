@@ -115,8 +115,10 @@ kr_status kr_calibrate_header(const kr_calibrate_options *o, kr_buf *out, kr_err
     put_text(out, "benchmark", o->benchmark);
     put_text(out, "scorer", scorer_of(o->requests));
     put_text(out, "protocol", kr_protocol_name(o->eval.protocol));
-    kr_buf_printf(out, ",\"utility\":{\"min\":0,\"max\":1},\"kv\":{\"layers\":%zu,\"kv_heads\":%zu,"
-                       "\"head_dim\":%zu,\"bytes\":4}", g->layers, g->kv_heads, g->head_dim);
+    kr_buf_printf(out,
+                  ",\"utility\":{\"min\":0,\"max\":1},\"kv\":{\"layers\":%zu,\"kv_heads\":%zu,"
+                  "\"head_dim\":%zu,\"bytes\":4}",
+                  g->layers, g->kv_heads, g->head_dim);
     put_contract(out, o->contract);
     put_tasks(out, o->requests);
     put_policies(out, &o->eval);

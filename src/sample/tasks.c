@@ -41,18 +41,32 @@ typedef struct {
 
 static const char *const verbs[] = {"is", "was", "has", "holds"};
 static const char *const counts[] = {"two", "three", "four"}; /* of 2, 3, 4 */
-static const char *const sayings[] = {"the grass is green .", "the sky is blue .", "the sun is yellow .",
-                                      "here we go .", "there and back again ."};
+static const char *const sayings[] = {"the grass is green .", "the sky is blue .",
+                                      "the sun is yellow .", "here we go .",
+                                      "there and back again ."};
 
 /* What a context states. Sentences of one group keep their order. */
 typedef struct {
     const kr_words *w;
     kr_draw *d;
     size_t n_single, n_multi, n_chain, n_person;
-    struct { int32_t key; number value; } single[MAX_NUMBERS];
-    struct { int32_t key; size_t n; number value[4]; } multi[2];
-    struct { number value; size_t n; int32_t name[4]; } chain[2];
-    struct { int32_t person, city, job; } person[30];
+    struct {
+        int32_t key;
+        number value;
+    } single[MAX_NUMBERS];
+    struct {
+        int32_t key;
+        size_t n;
+        number value[4];
+    } multi[2];
+    struct {
+        number value;
+        size_t n;
+        int32_t name[4];
+    } chain[2];
+    struct {
+        int32_t person, city, job;
+    } person[30];
     int32_t item[ASKED_ITEMS]; /* most frequent first */
     kr_ids text;               /* all sentences */
     size_t n_sentences, end[MAX_SENTENCES];
@@ -195,9 +209,7 @@ static void plan(facts *f, kr_task_family family, size_t room, size_t asks) {
     size_t slots = room / 8;
     kr_draw *d = f->d;
     switch (family) {
-    case KR_TASK_SINGLE:
-        f->n_single = at_most(asks, 3);
-        break;
+    case KR_TASK_SINGLE: f->n_single = at_most(asks, 3); break;
     case KR_TASK_MULTIKEY:
         f->n_single = at_least(slots * kr_draw_between(d, 30, 75) / 100, 2);
         break;
@@ -205,12 +217,8 @@ static void plan(facts *f, kr_task_family family, size_t room, size_t asks) {
         f->n_multi = at_most(asks, 2);
         f->n_single = kr_draw_between(d, 1, 3);
         break;
-    case KR_TASK_MULTIQUERY:
-        f->n_single = kr_draw_between(d, 4, at_least(room / 32, 5));
-        break;
-    case KR_TASK_TRACKING:
-        f->n_chain = room > 70 ? 2 : kr_draw_between(d, 1, 2);
-        break;
+    case KR_TASK_MULTIQUERY: f->n_single = kr_draw_between(d, 4, at_least(room / 32, 5)); break;
+    case KR_TASK_TRACKING: f->n_chain = room > 70 ? 2 : kr_draw_between(d, 1, 2); break;
     case KR_TASK_LOOKUP:
         f->n_person = at_least(room / 14 * kr_draw_between(d, 20, 70) / 100, 2);
         break;
@@ -290,8 +298,8 @@ static kr_status lay_out(facts *f, size_t room, kr_ids *to, kr_error *err) {
     return failed ? kr_fail(err, KR_ENOMEM, "out of memory for a task") : KR_OK;
 }
 
-/* A list of n words: the three asked for have about 34, 22 and 14 in a hundred, seven others share the
- * rest, none with more than 6 in a hundred. */
+/* A list of n words: the three asked for have about 34, 22 and 14 in a hundred, seven others
+ * share the rest, none with more than 6 in a hundred. */
 static kr_status lay_out_list(facts *f, size_t n, kr_ids *to, kr_error *err) {
     int32_t item[MAX_ITEMS];
     size_t count[MAX_ITEMS], used = 0;
@@ -394,7 +402,8 @@ static void ask_multivalue(writer *q) {
 }
 
 static void ask_multiquery(writer *q) {
-    size_t order[MAX_NUMBERS], all = q->f->n_single, n = at_most(all, kr_draw_between(q->f->d, 2, 4));
+    size_t order[MAX_NUMBERS], all = q->f->n_single,
+                               n = at_most(all, kr_draw_between(q->f->d, 2, 4));
     for (size_t i = 0; i < all; i++)
         order[i] = i;
     shuffle(q->f->d, order, all);
@@ -550,7 +559,8 @@ static kr_status draw_once(const kr_words *w, kr_draw *d, kr_task_family family,
 
 kr_status kr_task_draw(const kr_words *w, kr_draw *d, kr_task_family f, size_t length, size_t asks,
                        kr_task *out, kr_error *err) {
-    if (length < KR_TASK_MIN_LENGTH || length > KR_TASK_MAX_LENGTH || asks < 1 || asks > KR_TASK_ASKS)
+    if (length < KR_TASK_MIN_LENGTH || length > KR_TASK_MAX_LENGTH || asks < 1 ||
+        asks > KR_TASK_ASKS)
         return kr_fail(err, KR_EINVAL, "a task has %d to %d tokens and 1 to %d questions",
                        KR_TASK_MIN_LENGTH, KR_TASK_MAX_LENGTH, KR_TASK_ASKS);
     /* Facts rarely take more than their room and leave none for a question: then once more. */
@@ -568,10 +578,14 @@ void kr_task_free(kr_task *t) {
 }
 
 static const char *const names[KR_TASK_FAMILIES + 1] = {
-    [KR_TASK_SINGLE] = "niah_single",         [KR_TASK_MULTIKEY] = "niah_multikey",
-    [KR_TASK_MULTIVALUE] = "niah_multivalue", [KR_TASK_MULTIQUERY] = "niah_multiquery",
-    [KR_TASK_TRACKING] = "vt",                [KR_TASK_FREQUENT] = "fwe",
-    [KR_TASK_LOOKUP] = "qa",                  [KR_TASK_MIXED] = "mixed",
+    [KR_TASK_SINGLE] = "niah_single",
+    [KR_TASK_MULTIKEY] = "niah_multikey",
+    [KR_TASK_MULTIVALUE] = "niah_multivalue",
+    [KR_TASK_MULTIQUERY] = "niah_multiquery",
+    [KR_TASK_TRACKING] = "vt",
+    [KR_TASK_FREQUENT] = "fwe",
+    [KR_TASK_LOOKUP] = "qa",
+    [KR_TASK_MIXED] = "mixed",
 };
 
 const char *kr_task_name(kr_task_family f) {
@@ -587,7 +601,8 @@ static void put_text(const kr_words *w, const char *key, const int32_t *ids, siz
     if (text.failed)
         out->failed = true;
     const char *s = kr_buf_text(&text);
-    kr_buf_printf(out, "\"%s\":\"%s\",", key, s + (start && s[0] == ' ')); /* words need no escapes */
+    kr_buf_printf(out, "\"%s\":\"%s\",", key,
+                  s + (start && s[0] == ' ')); /* words need no escapes */
     kr_buf_free(&text);
 }
 

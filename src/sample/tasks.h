@@ -1,9 +1,10 @@
 /* tasks.h - requests in the families of RULER (Hsieh et al., COLM 2024), drawn from a seed.
  *
- * A request is a context of stated facts among filler, one question, and the beginning of the answer.
- * Every fact has the shape KEY VERB VALUE and the answer repeats KEY VERB before each value. It differs
- * from RULER in what a small model needs: several values of one key are told apart by the verb, the
- * number of items is in the question, and there is a vocabulary of words.h alone. */
+ * A request is a context of stated facts among filler, one question, and the beginning of the
+ * answer. Every fact has the shape KEY VERB VALUE and the answer repeats KEY VERB before each
+ * value. It differs from RULER in what a small model needs: several values of one key are told
+ * apart by the verb, the number of items is in the question, and there is a vocabulary of
+ * words.h alone. */
 #ifndef KR_SAMPLE_TASKS_H
 #define KR_SAMPLE_TASKS_H
 
@@ -45,9 +46,9 @@ uint64_t kr_task_stream(kr_task_split split, kr_task_family f, uint64_t index);
 
 enum { KR_TASK_ASKS = 8, KR_TASK_REFS = 4, KR_TASK_MIN_LENGTH = 64, KR_TASK_MAX_LENGTH = 1 << 20 };
 
-/* A question with its answer, as offsets into the ids: the question runs from `question` to `prefix`,
- * the given beginning of the answer to `answer`, the rest of the answer to `end`; its last two ids are
- * the mark "." and KR_WORD_END. */
+/* A question with its answer, as offsets into the ids: the question runs from `question` to
+ * `prefix`, the given beginning of the answer to `answer`, the rest of the answer to `end`; its
+ * last two ids are the mark "." and KR_WORD_END. */
 typedef struct {
     size_t question, prefix, answer, end;
     size_t n_refs;
@@ -71,12 +72,13 @@ void kr_task_free(kr_task *t);
 
 typedef struct {
     uint64_t seed;
-    size_t length; /* most tokens of prompt and answer; each request draws its own, 3/4 to all of it */
+    size_t
+        length; /* most tokens of prompt and answer; each request draws its own, 3/4 to all of it */
 } kr_task_set;
 
-/* Appends one JSON line (with its line feed) for request `index` of family f (not MIXED): id, task,
- * split, context, question, answer_prefix, answers, scorer, max_tokens. The three texts put together
- * are the prompt. The line depends on nothing but the arguments. */
+/* Appends one JSON line (with its line feed) for request `index` of family f (not MIXED): id,
+ * task, split, context, question, answer_prefix, answers, scorer, max_tokens. The three texts
+ * put together are the prompt. The line depends on nothing but the arguments. */
 kr_status kr_task_line(const kr_words *w, const kr_task_set *set, kr_task_split split,
                        kr_task_family f, uint64_t index, kr_buf *out, kr_error *err);
 

@@ -6,41 +6,49 @@
 
 /* Order is the order of ids: changing it changes every stored model and every seed's requests. */
 static const char *const lists[KR_WORDS_KINDS] = {
-    [KR_WORDS_MARK] = ". , ? :",
+    [KR_WORDS_MARK] =
+        ". , ? :",
     [KR_WORDS_GLUE] =
-        "the number numbers for is are what which and question answer names get who city was job has "
-        "words most common sets holds list here we go there back again two three four",
+        "the number numbers for is are what which and question answer names get who city was "
+        "job has words most common sets holds list here we go there back again two three four",
     [KR_WORDS_KEY] =
-        "amber birch cedar dune ember fern garnet hazel indigo jasper kelp lotus maple nectar olive "
-        "pebble quartz raven saffron tulip umber velvet willow xenon yarrow zephyr acorn basil canyon "
-        "dahlia elm falcon ginger heron iris juniper kiwi lichen meadow nutmeg orchid poplar quince "
-        "reed sage thistle urchin violet walnut yew zinc apricot beryl cobalt daisy ebony flint grove "
-        "hemlock ivory jade kestrel lilac marble nettle opal plum quill rust slate topaz ursa vine "
-        "wren azure bramble clover drift eagle frost glacier harbor island jungle kernel lagoon mango "
-        "nimbus otter pepper quiver ridge summit tundra urn valley",
+        "amber birch cedar dune ember fern garnet hazel indigo jasper kelp lotus maple nectar "
+        "olive pebble quartz raven saffron tulip umber velvet willow xenon yarrow zephyr "
+        "acorn basil canyon dahlia elm falcon ginger heron iris juniper kiwi lichen meadow "
+        "nutmeg orchid poplar quince reed sage thistle urchin violet walnut yew zinc apricot "
+        "beryl cobalt daisy ebony flint grove hemlock ivory jade kestrel lilac marble nettle "
+        "opal plum quill rust slate topaz ursa vine wren azure bramble clover drift eagle "
+        "frost glacier harbor island jungle kernel lagoon mango nimbus otter pepper quiver "
+        "ridge summit tundra urn valley",
     [KR_WORDS_NAME] =
-        "alpha bravo charlie delta echo foxtrot golf hotel india juliet kilo lima mike november oscar "
-        "papa quebec romeo sierra tango uniform victor whiskey xray yankee zulu argon boron carbon "
-        "dubnium erbium fermium gallium helium iodine krypton lithium neon osmium radon",
+        "alpha bravo charlie delta echo foxtrot golf hotel india juliet kilo lima mike "
+        "november oscar papa quebec romeo sierra tango uniform victor whiskey xray yankee "
+        "zulu argon boron carbon dubnium erbium fermium gallium helium iodine krypton lithium "
+        "neon osmium radon",
     [KR_WORDS_PERSON] =
-        "alice bob carol david emma frank grace henry irene jack karen liam maria noah olivia peter "
-        "queen rachel sam tina ursula vera walter xavier yuri zoe adam bella cyrus diana",
+        "alice bob carol david emma frank grace henry irene jack karen liam maria noah olivia "
+        "peter queen rachel sam tina ursula vera walter xavier yuri zoe adam bella cyrus "
+        "diana",
     [KR_WORDS_CITY] =
-        "paris london madrid rome berlin vienna prague oslo dublin lisbon athens cairo delhi tokyo "
-        "seoul warsaw quito havana boston denver austin dallas miami toronto geneva zurich milan "
-        "turin porto krakow",
+        "paris london madrid rome berlin vienna prague oslo dublin lisbon athens cairo delhi "
+        "tokyo seoul warsaw quito havana boston denver austin dallas miami toronto geneva "
+        "zurich milan turin porto krakow",
     [KR_WORDS_JOB] =
-        "baker doctor farmer lawyer nurse pilot sailor teacher tailor writer singer painter miner "
-        "judge chef clerk dentist driver editor florist guard hunter jeweler mason plumber potter "
-        "smith soldier tutor weaver",
+        "baker doctor farmer lawyer nurse pilot sailor teacher tailor writer singer painter "
+        "miner judge chef clerk dentist driver editor florist guard hunter jeweler mason "
+        "plumber potter smith soldier tutor weaver",
     [KR_WORDS_ITEM] =
-        "cello drum flute harp oboe organ piano tuba viola zither banjo bugle cymbal fiddle gong "
-        "guitar horn lyre trumpet whistle trombone bassoon clarinet mandolin",
-    [KR_WORDS_QUALITY] = "green blue yellow quiet small old bright cold warm slow",
-    [KR_WORDS_THING] = "grass sky sun river road garden house window bird horse boat wind rain stone "
-                       "cloud tree lamp door bell field",
-    [KR_WORDS_ACT] = "moves waits rests turns shines sings stands grows falls leans",
-    [KR_WORDS_PLACE] = "near under over beside behind",
+        "cello drum flute harp oboe organ piano tuba viola zither banjo bugle cymbal fiddle "
+        "gong guitar horn lyre trumpet whistle trombone bassoon clarinet mandolin",
+    [KR_WORDS_QUALITY] =
+        "green blue yellow quiet small old bright cold warm slow",
+    [KR_WORDS_THING] =
+        "grass sky sun river road garden house window bird horse boat wind rain stone cloud "
+        "tree lamp door bell field",
+    [KR_WORDS_ACT] =
+        "moves waits rests turns shines sings stands grows falls leans",
+    [KR_WORDS_PLACE] =
+        "near under over beside behind",
 };
 
 enum { MAX_TEXT = 16, MAX_WORDS = 1024 };

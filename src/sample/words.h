@@ -1,8 +1,8 @@
 /* words.h - the word-level vocabulary of the bundled model and its tasks.
  *
- * A word id names one token of that model. Words are spelled with their leading blank, marks (". , ? :")
- * without; a four-digit number is two tokens, " 48" and "21". Joining spellings gives English text,
- * and a tokenizer that knows these pieces gives the same ids back. */
+ * A word id names one token of that model. Words are spelled with their leading blank, marks (".
+ * , ? :") without; a four-digit number is two tokens, " 48" and "21". Joining spellings gives
+ * English text, and a tokenizer that knows these pieces gives the same ids back. */
 #ifndef KR_SAMPLE_WORDS_H
 #define KR_SAMPLE_WORDS_H
 
@@ -16,17 +16,20 @@
 enum { KR_WORD_UNKNOWN = 0, KR_WORD_BEGIN = 1, KR_WORD_END = 2 };
 
 typedef enum {
-    KR_WORDS_MARK,   /* . , ? : */
-    KR_WORDS_GLUE,   /* words of the sentences and questions */
-    KR_WORDS_KEY,    /* what a needle is about */
-    KR_WORDS_NAME,   /* variables */
+    KR_WORDS_MARK, /* . , ? : */
+    KR_WORDS_GLUE, /* words of the sentences and questions */
+    KR_WORDS_KEY,  /* what a needle is about */
+    KR_WORDS_NAME, /* variables */
     KR_WORDS_PERSON,
     KR_WORDS_CITY,
     KR_WORDS_JOB,
-    KR_WORDS_ITEM,   /* what is counted */
-    KR_WORDS_QUALITY, KR_WORDS_THING, KR_WORDS_ACT, KR_WORDS_PLACE, /* filler */
-    KR_WORDS_HIGH,   /* " 10" .. " 99", first half of a number */
-    KR_WORDS_LOW,    /* "00" .. "99", second half */
+    KR_WORDS_ITEM, /* what is counted */
+    KR_WORDS_QUALITY,
+    KR_WORDS_THING,
+    KR_WORDS_ACT,
+    KR_WORDS_PLACE, /* filler */
+    KR_WORDS_HIGH,  /* " 10" .. " 99", first half of a number */
+    KR_WORDS_LOW,   /* "00" .. "99", second half */
     KR_WORDS_KINDS
 } kr_word_kind;
 

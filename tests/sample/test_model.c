@@ -65,8 +65,8 @@ static void the_tokenizer_gives_the_words_of_every_request(void **state) {
             size_t n;
             draw(b, f, i, &t);
             kr_words_join(b->words, t.ids.v, t.ids.n, &text);
-            assert_int_equal(kr_tok_encode(b->model->tok, text.s + 1, text.len - 1, KR_TOK_ENDS, &ids,
-                                           &n, &err),
+            assert_int_equal(kr_tok_encode(b->model->tok, text.s + 1, text.len - 1, KR_TOK_ENDS,
+                                           &ids, &n, &err),
                              KR_OK);
             assert_int_equal(n, t.ids.n - 1); /* all but the end of text */
             assert_memory_equal(ids, t.ids.v, n * sizeof *ids);
@@ -91,7 +91,8 @@ static void every_vocabulary_word_is_one_token_of_the_same_id(void **state) {
             continue;
         int32_t *ids;
         size_t n;
-        assert_int_equal(kr_tok_encode(b->model->tok, text + 1, strlen(text + 1), 0, &ids, &n, &err),
+        assert_int_equal(kr_tok_encode(b->model->tok, text + 1, strlen(text + 1), 0, &ids, &n,
+                                       &err),
                          KR_OK);
         assert_int_equal(n, 1);
         assert_int_equal(ids[0], (int32_t)i);
@@ -103,22 +104,25 @@ static void every_vocabulary_word_is_one_token_of_the_same_id(void **state) {
 static void unknown_text_survives_the_tokenizer(void **state) {
     const bundle *b = *state;
     kr_error err;
-    static const char *const texts[] = {"the zebra is 48210.", "ambergris", "Caf\xc3\xa9 7", "a  b\n", "?"};
+    static const char *const texts[] = {"the zebra is 48210.", "ambergris", "Caf\xc3\xa9 7",
+                                        "a  b\n", "?"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         int32_t *ids;
         char *back;
         size_t n, len;
-        assert_int_equal(kr_tok_encode(b->model->tok, texts[i], strlen(texts[i]), 0, &ids, &n, &err),
+        assert_int_equal(kr_tok_encode(b->model->tok, texts[i], strlen(texts[i]), 0, &ids, &n,
+                                       &err),
                          KR_OK);
-        assert_int_equal(kr_tok_decode(b->model->tok, ids, n, KR_TOK_TRIM, &back, &len, &err), KR_OK);
+        assert_int_equal(kr_tok_decode(b->model->tok, ids, n, KR_TOK_TRIM, &back, &len, &err),
+                         KR_OK);
         assert_string_equal(back, texts[i]);
         free(ids);
         free(back);
     }
 }
 
-/* Written by tests/sample/mini_llama.py, which shares nothing with the engine: ids of a prompt, greedy
- * tokens, and the largest logits after the prompt, in double precision. */
+/* Written by tests/sample/mini_llama.py, which shares nothing with the engine: ids of a prompt,
+ * greedy tokens, and the largest logits after the prompt, in double precision. */
 #define STORED "tests/fixtures/mini-llama-logits.txt"
 
 static size_t read_ids(FILE *f, int32_t *ids, size_t most) {
@@ -141,7 +145,8 @@ static void logits_are_those_of_a_second_implementation(void **state) {
     size_t n = read_ids(f, prompt, LENGTH), n_expected = read_ids(f, expected, MAX_TOKENS), n_got;
     float *logits = calloc(b->model->geo.vocab, sizeof *logits), worst = 0, top = 0;
     kr_kv_clear(b->kv);
-    assert_int_equal(kr_run_prefill(b->run, b->kv, prompt, n, logits, NULL, NULL, NULL, &err), KR_OK);
+    assert_int_equal(kr_run_prefill(b->run, b->kv, prompt, n, logits, NULL, NULL, NULL, &err),
+                     KR_OK);
     for (int i = 0; i < 20; i++) {
         int32_t id;
         float want;
@@ -152,10 +157,12 @@ static void logits_are_those_of_a_second_implementation(void **state) {
     }
     fclose(f);
     free(logits);
-    printf("note: 20 stored logits, largest %.3g: differ by at most %.2g\n", (double)top, (double)worst);
+    printf("note: 20 stored logits, largest %.3g: differ by at most %.2g\n", (double)top,
+           (double)worst);
     assert_true(worst < 1e-4f * top);
     kr_kv_clear(b->kv);
-    assert_int_equal(kr_generate(b->run, b->model, b->kv, prompt, n, &opt, got, &n_got, &why, &err), KR_OK);
+    assert_int_equal(kr_generate(b->run, b->model, b->kv, prompt, n, &opt, got, &n_got, &why, &err),
+                     KR_OK);
     assert_int_equal(n_got, n_expected);
     assert_memory_equal(got, expected, n_got * sizeof *got);
 }
@@ -168,13 +175,14 @@ static size_t answered(const bundle *b, const kr_task *t) {
     kr_stop why;
     kr_error err;
     kr_kv_clear(b->kv);
-    assert_int_equal(kr_generate(b->run, b->model, b->kv, t->ids.v, a->answer, &opt, out, &n, &why, &err),
+    assert_int_equal(kr_generate(b->run, b->model, b->kv, t->ids.v, a->answer, &opt, out, &n, &why,
+                                 &err),
                      KR_OK);
     return n == a->end - a->answer && memcmp(out, t->ids.v + a->answer, n * sizeof *out) == 0;
 }
 
-/* The floors are far below what is measured over many requests (data/samples/README.md), since a few
- * are drawn here. */
+/* The floors are far below what is measured over many requests (data/samples/README.md), since a
+ * few are drawn here. */
 static void it_answers_fresh_requests_word_for_word(void **state) {
     const bundle *b = *state;
     kr_task t = {0};

@@ -48,8 +48,8 @@ static size_t occurrences(const char *text, const char *what) {
     return n;
 }
 
-/* KEY VERB VALUE of each part of the answer, "... amber is 4821", stands in the context exactly once,
- * followed by the end of a sentence. */
+/* KEY VERB VALUE of each part of the answer, "... amber is 4821", stands in the context exactly
+ * once, followed by the end of a sentence. */
 static void check_facts(const kr_words *w, const kr_task *t) {
     char *context = text_of(w, t->ids.v, t->ask[0].question);
     for (size_t i = 0; i < t->n_asks; i++) {
@@ -125,7 +125,8 @@ static void a_seed_gives_the_same_bytes_everywhere(void **state) {
     const kr_task_set set = {20261130, 512};
     for (kr_task_family f = 0; f < KR_TASK_FAMILIES; f++)
         for (uint64_t i = 0; i < 20; i++)
-            assert_int_equal(kr_task_line(w, &set, i % 2 ? KR_DRAW_TEST : KR_DRAW_CAL, f, i, &b, &err),
+            assert_int_equal(kr_task_line(w, &set, i % 2 ? KR_DRAW_TEST : KR_DRAW_CAL, f, i, &b,
+                                          &err),
                              KR_OK);
     char hex[KR_SHA256_HEX];
     assert_int_equal(kr_sha256(b.s, b.len, hex, &err), KR_OK);
@@ -141,8 +142,9 @@ static void splits_and_seeds_share_no_request(void **state) {
     size_t n = 0;
     for (uint64_t i = 0; i < REQUESTS; i++)
         for (int k = 0; k < 3; k++) {
-            kr_draw d = kr_draw_start(k == 2 ? 9 : 8, kr_task_stream(k == 1 ? KR_DRAW_TEST : KR_DRAW_CAL,
-                                                                    KR_TASK_SINGLE, i));
+            kr_draw d =
+                kr_draw_start(k == 2 ? 9 : 8, kr_task_stream(k == 1 ? KR_DRAW_TEST : KR_DRAW_CAL,
+                                                             KR_TASK_SINGLE, i));
             kr_task t = {0};
             assert_int_equal(kr_task_draw(w, &d, KR_TASK_SINGLE, 128, 1, &t, &err), KR_OK);
             context[n++] = text_of(w, t.ids.v, t.ask[0].question);

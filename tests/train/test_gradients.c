@@ -14,8 +14,15 @@
 #include "tools/train/net.h"
 #include "tools/train/optim.h"
 
-static const kr_net_shape small = {.vocab = 11, .width = 12, .layers = 2, .heads = 4, .kv_heads = 2,
-                                   .dim = 6, .ffn = 10, .eps = 1e-5f, .base = 100};
+static const kr_net_shape small = {.vocab = 11,
+                                   .width = 12,
+                                   .layers = 2,
+                                   .heads = 4,
+                                   .kv_heads = 2,
+                                   .dim = 6,
+                                   .ffn = 10,
+                                   .eps = 1e-5f,
+                                   .base = 100};
 
 enum { N = 90 };
 
@@ -50,7 +57,8 @@ static void every_gradient_agrees_with_finite_differences(void **state) {
         double difference = 0;
         for (size_t j = 0; j < 4; j++) {
             p.all[i] = x + (float)at[j] * h;
-            difference += by[j] * kr_net_loss(&small, &p, &b, w, 1, NULL, NULL, NULL) / (12 * (double)h);
+            difference +=
+                by[j] * kr_net_loss(&small, &p, &b, w, 1, NULL, NULL, NULL) / (12 * (double)h);
         }
         p.all[i] = x;
         double e = fabs(difference - (double)g.all[i]) / (fabs(difference) + 0.3);

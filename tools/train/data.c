@@ -10,7 +10,8 @@ void kr_train_data_free(kr_train_data *d) {
     *d = (kr_train_data){0};
 }
 
-/* Ends the text: everything after the last start belongs to it, with weight 1 where `on` says so. */
+/* Ends the text: everything after the last start belongs to it, with weight 1 where `on` says
+ * so. */
 static void reset(kr_train_data *d) {
     d->texts = 0;
     d->token.n = 0;
@@ -38,7 +39,9 @@ static bool room(kr_train_data *d) {
 
 typedef struct {
     size_t n;
-    struct { size_t from, to; } at[256];
+    struct {
+        size_t from, to;
+    } at[256];
 } spans;
 
 static kr_status add_text(kr_train_data *d, const int32_t *ids, size_t n, const spans *s,
@@ -64,12 +67,12 @@ static void mark(spans *s, size_t from, size_t to) {
     }
 }
 
-/* --- restatements: facts in one order, then again in another, with loss on every value ---------- */
+/* --- restatements: facts in one order, then again in another, with loss on every value ------- */
 
 /* A fact: its sentence, and how it is begun again. All ids lie in one list. */
 typedef struct {
-    size_t from, to;             /* the sentence */
-    size_t cue, cue_to;          /* KEY VERB */
+    size_t from, to;    /* the sentence */
+    size_t cue, cue_to; /* KEY VERB */
     size_t value, value_to;
 } fact;
 
@@ -222,7 +225,8 @@ static kr_status restate(const kr_words *w, kr_draw *r, size_t length, bool all_
 }
 
 /* Random words, then the same from somewhere on. */
-static kr_status copy(const kr_words *w, kr_draw *r, size_t length, kr_train_data *out, kr_error *err) {
+static kr_status copy(const kr_words *w, kr_draw *r, size_t length, kr_train_data *out,
+                      kr_error *err) {
     static const kr_word_kind kinds[] = {KR_WORDS_KEY, KR_WORDS_NAME, KR_WORDS_HIGH, KR_WORDS_LOW};
     restating t = {.w = w, .r = r};
     kr_ids ids = {0};
@@ -255,8 +259,8 @@ static kr_task_family choose(kr_draw *r, const kr_train_mix *mix) {
     return KR_TASK_MIXED;
 }
 
-static kr_status add_task(const kr_words *w, kr_draw *r, kr_task_family f, size_t length, size_t asks,
-                          kr_task *t, kr_train_data *out, kr_error *err) {
+static kr_status add_task(const kr_words *w, kr_draw *r, kr_task_family f, size_t length,
+                          size_t asks, kr_task *t, kr_train_data *out, kr_error *err) {
     spans s = {0};
     kr_status st = kr_task_draw(w, r, f, length, asks, t, err);
     if (st != KR_OK)
@@ -267,8 +271,8 @@ static kr_status add_task(const kr_words *w, kr_draw *r, kr_task_family f, size_
 }
 
 /* Besides restatements: short lists to count, which otherwise come too rarely to be learned. */
-static kr_status add_dense(const kr_words *w, kr_draw *r, size_t length, kr_task *t, kr_train_data *out,
-                           kr_error *err) {
+static kr_status add_dense(const kr_words *w, kr_draw *r, size_t length, kr_task *t,
+                           kr_train_data *out, kr_error *err) {
     size_t z = kr_draw_below(r, 5);
     if (kr_draw_below(r, 4) == 0)
         return add_task(w, r, KR_TASK_FREQUENT, length < 128 ? length : 128, 1, t, out, err);
@@ -289,14 +293,15 @@ kr_status kr_train_draw(const kr_words *w, kr_draw *r, const kr_train_stage *sta
         if (kr_draw_below(r, 100) < stage->dense)
             st = add_dense(w, r, stage->length, &t, out, err);
         else
-            st = add_task(w, r, choose(r, mix), length, kr_draw_between(r, 1, stage->asks), &t, out, err);
+            st = add_task(w, r, choose(r, mix), length, kr_draw_between(r, 1, stage->asks), &t, out,
+                          err);
     }
     kr_task_free(&t);
     return st;
 }
 
-kr_status kr_train_requests(const kr_words *w, uint64_t seed, kr_task_family f, size_t length, size_t n,
-                            kr_train_data *out, kr_error *err) {
+kr_status kr_train_requests(const kr_words *w, uint64_t seed, kr_task_family f, size_t length,
+                            size_t n, kr_train_data *out, kr_error *err) {
     kr_task t = {0};
     kr_status st = KR_OK;
     reset(out);

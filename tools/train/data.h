@@ -31,7 +31,7 @@ kr_status kr_train_draw(const kr_words *w, kr_draw *r, const kr_train_stage *sta
                         const kr_train_mix *mix, kr_train_data *out, kr_error *err);
 
 /* Draws n requests of a family as `kvrisk tasks` does, one question each. */
-kr_status kr_train_requests(const kr_words *w, uint64_t seed, kr_task_family f, size_t length, size_t n,
-                            kr_train_data *out, kr_error *err);
+kr_status kr_train_requests(const kr_words *w, uint64_t seed, kr_task_family f, size_t length,
+                            size_t n, kr_train_data *out, kr_error *err);
 
 #endif

@@ -85,8 +85,10 @@ static void pieces_free(pieces *v) {
 }
 
 static bool pieces_new(pieces *v, size_t cap) {
-    *v = (pieces){.cap = cap, .text = calloc(cap, sizeof *v->text),
-                  .score = calloc(cap, sizeof *v->score), .type = calloc(cap, sizeof *v->type)};
+    *v = (pieces){.cap = cap,
+                  .text = calloc(cap, sizeof *v->text),
+                  .score = calloc(cap, sizeof *v->score),
+                  .type = calloc(cap, sizeof *v->type)};
     return v->text != NULL && v->score != NULL && v->type != NULL;
 }
 
@@ -107,9 +109,9 @@ static bool has_piece(const pieces *v, const char *text) {
     return false;
 }
 
-/* Pieces that begin with a blank all score above the second halves of numbers, so that " 4821" merges
- * to " 48" before "82" can. No other pair of letters is a piece: a word grows from its blank letter by
- * letter, whatever the scores. */
+/* Pieces that begin with a blank all score above the second halves of numbers, so that " 4821"
+ * merges to " 48" before "82" can. No other pair of letters is a piece: a word grows from its
+ * blank letter by letter, whatever the scores. */
 static const float score_word = -1, score_pair = -1000, score_letter = -2000;
 
 static void add_words(pieces *v, const kr_words *w) {
@@ -119,7 +121,11 @@ static void add_words(pieces *v, const kr_words *w) {
         const char *t = kr_words_text(w, (int32_t)i);
         bool blank = t[0] == ' ';
         snprintf(text, sizeof text, "%s%s", blank ? BLANK : "", t + blank);
-        add_piece(v, text, i < 3 ? 0 : blank ? score_word : score_pair, i < 3 ? special[i] : NORMAL);
+        add_piece(v, text,
+                  i < 3   ? 0
+                  : blank ? score_word
+                          : score_pair,
+                  i < 3 ? special[i] : NORMAL);
     }
 }
 
@@ -159,7 +165,17 @@ static bool make_pieces(pieces *v, const kr_words *w) {
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-enum { T_U32 = 4, T_I32 = 5, T_F32 = 6, T_BOOL = 7, T_STRING = 8, T_ARRAY = 9, F32 = 0, F16 = 1, ALIGN = 32 };
+enum {
+    T_U32 = 4,
+    T_I32 = 5,
+    T_F32 = 6,
+    T_BOOL = 7,
+    T_STRING = 8,
+    T_ARRAY = 9,
+    F32 = 0,
+    F16 = 1,
+    ALIGN = 32
+};
 
 typedef struct {
     kr_buf keys, infos, data;
@@ -238,7 +254,8 @@ static void put_half(kr_buf *b, const float *v, size_t n) {
         put_bytes(b, half_of(v[i]), 2);
 }
 
-static void matrix(gguf *g, size_t layer, const char *name, const float *v, size_t rows, size_t cols) {
+static void matrix(gguf *g, size_t layer, const char *name, const float *v, size_t rows,
+                   size_t cols) {
     char full[64];
     snprintf(full, sizeof full, "blk.%zu.%s.weight", layer, name);
     tensor_info(g, full, cols, rows);

@@ -14,7 +14,14 @@
 #include "tools/train/net.h"
 #include "tools/train/optim.h"
 
-enum { LANES = 2, UNIT = 512, MAX_STAGES = 16, MAX_HEADS = 16, CHECK_SEED = 1, REPORT_SEED = 20261130 };
+enum {
+    LANES = 2,
+    UNIT = 512,
+    MAX_STAGES = 16,
+    MAX_HEADS = 16,
+    CHECK_SEED = 1,
+    REPORT_SEED = 20261130
+};
 
 typedef struct {
     kr_net_shape shape;
@@ -22,7 +29,8 @@ typedef struct {
     size_t n_stages;
     kr_train_stage stage[MAX_STAGES];
     kr_train_mix mix;
-    double muon, adam, weight_decay, warm, decay_from; /* warm: steps; decay_from: share of all steps */
+    double muon, adam, weight_decay, warm,
+        decay_from; /* warm: steps; decay_from: share of all steps */
     uint64_t seed;
     bool one_thread;
     size_t check_each, check_n;
@@ -72,7 +80,8 @@ static void *lane_loss(void *arg) {
         size_t n = 0, from = d->start[t];
         do {
             start[n++] = d->start[t++] - from;
-        } while (t < d->texts && n < sizeof start / sizeof *start - 1 && d->start[t + 1] - from <= UNIT);
+        } while (t < d->texts && n < sizeof start / sizeof *start - 1 &&
+                 d->start[t + 1] - from <= UNIT);
         start[n] = d->start[t] - from;
         if (unit % LANES != l->lane)
             continue;
@@ -202,13 +211,15 @@ static void train(trainer *t) {
             done++;
             if (++since == 25 || done == 1 || done == total) {
                 double s = seconds() - t->began;
-                printf("step %4zu/%zu length %4zu loss %.4f norm %6.2f  %4.0f s %5.0f tokens/s\n", done,
-                       total, pl->stage[i].length, loss / (double)since, norm, s, (double)t->tokens / s);
+                printf("step %4zu/%zu length %4zu loss %.4f norm %6.2f  %4.0f s %5.0f tokens/s\n",
+                       done, total, pl->stage[i].length, loss / (double)since, norm, s,
+                       (double)t->tokens / s);
                 fflush(stdout);
                 loss = 0;
                 since = 0;
             }
-            if (pl->check_each > 0 && done % pl->check_each == 0 && save(t, &(kr_error){0}) == KR_OK)
+            if (pl->check_each > 0 && done % pl->check_each == 0 &&
+                save(t, &(kr_error){0}) == KR_OK)
                 print_accuracy(t, pl->stage[i].length, pl->check_n, CHECK_SEED);
         }
 }
@@ -216,21 +227,22 @@ static void train(trainer *t) {
 /* --- options --------------------------------------------------------------------------------- */
 
 static int usage(FILE *to) {
-    fputs("usage: kvrisk-train -o MODEL.gguf [options]\n"
-          "  --seed S             initial weights and texts\n"
-          "  --shape LAYERS,WIDTH,HEADS,KV_HEADS,HEAD_DIM,FFN\n"
-          "  --back A,B,...       one per head: how far the first layer looks back at the start\n"
-          "  --stages T:L:A:S:D:R,...  texts a step : length : questions : steps : percent of\n"
-          "                       restatements : percent of the learning rate\n"
-          "  --mix A,...          shares of single, multikey, multivalue, multiquery, vt, fwe, qa, mixed\n"
-          "  --decay-from P       percent of the steps after which the rate falls to 5 %\n"
-          "  --warm N             steps of warming up\n"
-          "  --base B             of the rotary embedding\n"
-          "  --check N,M          accuracy on M fresh requests a family every N steps\n"
-          "  --report M,L,...     when done, accuracy on M fresh requests a family of each length L\n"
-          "  --load F, --save F   weights as raw floats, before and after\n"
-          "  --one-thread         same result, one thread\n",
-          to);
+    fputs(
+        "usage: kvrisk-train -o MODEL.gguf [options]\n"
+        "  --seed S             initial weights and texts\n"
+        "  --shape LAYERS,WIDTH,HEADS,KV_HEADS,HEAD_DIM,FFN\n"
+        "  --back A,B,...       one per head: how far the first layer looks back at the start\n"
+        "  --stages T:L:A:S:D:R,...  texts a step : length : questions : steps : percent of\n"
+        "                       restatements : percent of the learning rate\n"
+        "  --mix A,...          shares of the seven families (kvrisk tasks --help) and mixed\n"
+        "  --decay-from P       percent of the steps after which the rate falls to 5 %\n"
+        "  --warm N             steps of warming up\n"
+        "  --base B             of the rotary embedding\n"
+        "  --check N,M          accuracy on M fresh requests a family every N steps\n"
+        "  --report M,L,...     when done, accuracy on M fresh requests a family of each length L\n"
+        "  --load F, --save F   weights as raw floats, before and after\n"
+        "  --one-thread         same result, one thread\n",
+        to);
     return to == stdout ? 0 : 2;
 }
 
@@ -250,19 +262,31 @@ static bool read_stages(plan *pl, const char *s) {
         size_t v[6];
         if (numbers(s, v, 6) != 6)
             return false;
-        pl->stage[pl->n_stages] = (kr_train_stage){v[0], v[1], v[2], (unsigned)v[3], (unsigned)v[4],
-                                                   (double)v[5] / 100};
+        pl->stage[pl->n_stages] =
+            (kr_train_stage){v[0], v[1], v[2], (unsigned)v[3], (unsigned)v[4], (double)v[5] / 100};
         s += strcspn(s, ",");
         s += *s == ',';
     }
     return pl->n_stages > 0;
 }
 
-static const struct option options[] = {
-    {"seed", 1, NULL, 's'}, {"shape", 1, NULL, 'S'}, {"back", 1, NULL, 'b'}, {"stages", 1, NULL, 't'},
-    {"mix", 1, NULL, 'm'}, {"decay-from", 1, NULL, 'd'}, {"warm", 1, NULL, 'w'}, {"check", 1, NULL, 'c'},
-    {"load", 1, NULL, 'l'}, {"save", 1, NULL, 'v'}, {"one-thread", 0, NULL, '1'}, {"help", 0, NULL, 'h'},
-    {"base", 1, NULL, 'B'}, {"report", 1, NULL, 'r'}, {"muon", 1, NULL, 'M'}, {"adam", 1, NULL, 'A'}, {NULL, 0, NULL, 0}};
+static const struct option options[] = {{"seed", 1, NULL, 's'},
+                                        {"shape", 1, NULL, 'S'},
+                                        {"back", 1, NULL, 'b'},
+                                        {"stages", 1, NULL, 't'},
+                                        {"mix", 1, NULL, 'm'},
+                                        {"decay-from", 1, NULL, 'd'},
+                                        {"warm", 1, NULL, 'w'},
+                                        {"check", 1, NULL, 'c'},
+                                        {"load", 1, NULL, 'l'},
+                                        {"save", 1, NULL, 'v'},
+                                        {"one-thread", 0, NULL, '1'},
+                                        {"help", 0, NULL, 'h'},
+                                        {"base", 1, NULL, 'B'},
+                                        {"report", 1, NULL, 'r'},
+                                        {"muon", 1, NULL, 'M'},
+                                        {"adam", 1, NULL, 'A'},
+                                        {NULL, 0, NULL, 0}};
 
 static bool take(plan *pl, int c) {
     size_t v[MAX_HEADS], n = optarg != NULL ? numbers(optarg, v, MAX_HEADS) : 0;
@@ -283,7 +307,10 @@ static bool take(plan *pl, int c) {
     case 'B': s->base = (double)v[0]; return n == 1;
     case 'M': pl->muon = strtod(optarg, NULL); return true;
     case 'A': pl->adam = strtod(optarg, NULL); return true;
-    case 'c': pl->check_each = v[0]; pl->check_n = v[1]; return n == 2;
+    case 'c':
+        pl->check_each = v[0];
+        pl->check_n = v[1];
+        return n == 2;
     case 'r':
         pl->n_report = n < 8 ? n : 8;
         memcpy(pl->report, v, pl->n_report * sizeof *v);
@@ -351,14 +378,27 @@ static kr_status finish(trainer *t, kr_error *err) {
 int main(int argc, char **argv) {
     static trainer t; /* large */
     kr_error err = {KR_OK, ""};
-    t.pl = (plan){.shape = {.width = 128, .layers = 3, .heads = 4, .kv_heads = 2, .dim = 32, .ffn = 128,
-                            .eps = 1e-5f, .base = 10000},
+    t.pl = (plan){.shape = {.width = 128,
+                            .layers = 3,
+                            .heads = 4,
+                            .kv_heads = 2,
+                            .dim = 32,
+                            .ffn = 128,
+                            .eps = 1e-5f,
+                            .base = 10000},
                   .back = {1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4},
                   .mix = {{1, 2, 2, 2, 3, 4, 2, 3}},
-                  .muon = 0.02, .adam = 3e-3, .weight_decay = 0.01, .warm = 50, .decay_from = 0.5,
-                  .seed = 11, .check_n = 32, .n_report = 4,
+                  .muon = 0.02,
+                  .adam = 3e-3,
+                  .weight_decay = 0.01,
+                  .warm = 50,
+                  .decay_from = 0.5,
+                  .seed = 11,
+                  .check_n = 32,
+                  .n_report = 4,
                   .report = {200, 256, 512, 1024}};
-    read_stages(&t.pl, "64:64:3:250:70:100,32:128:4:250:50:55,16:256:6:200:30:50,12:384:6:220:10:50");
+    read_stages(&t.pl,
+                "64:64:3:250:70:100,32:128:4:250:50:55,16:256:6:200:30:50,12:384:6:220:10:50");
     openblas_set_num_threads(1);
     for (int c; (c = getopt_long(argc, argv, "o:", options, NULL)) != -1;)
         if (c == 'h' || !take(&t.pl, c))

@@ -25,7 +25,8 @@ static float *take(float **at, size_t n) {
 bool kr_net_params_new(const kr_net_shape *s, kr_net_params *out) {
     size_t n = s->vocab * s->width + s->width + s->layers * layer_floats(s);
     size_t hd = s->heads * s->dim, kd = s->kv_heads * s->dim, d = s->width, f = s->ffn;
-    kr_net_params p = {.n = n, .all = calloc(n, sizeof *p.all),
+    kr_net_params p = {.n = n,
+                       .all = calloc(n, sizeof *p.all),
                        .layer = calloc(s->layers, sizeof *p.layer)};
     if (p.all == NULL || p.layer == NULL) {
         kr_net_params_free(&p);
@@ -35,10 +36,15 @@ bool kr_net_params_new(const kr_net_shape *s, kr_net_params *out) {
     p.embed = take(&at, s->vocab * d);
     p.norm = take(&at, d);
     for (size_t l = 0; l < s->layers; l++)
-        p.layer[l] = (kr_net_layer){
-            .q = take(&at, hd * d), .k = take(&at, kd * d), .v = take(&at, kd * d),
-            .o = take(&at, d * hd), .gate = take(&at, f * d), .up = take(&at, f * d),
-            .down = take(&at, d * f), .attn_norm = take(&at, d), .ffn_norm = take(&at, d)};
+        p.layer[l] = (kr_net_layer){.q = take(&at, hd * d),
+                                    .k = take(&at, kd * d),
+                                    .v = take(&at, kd * d),
+                                    .o = take(&at, d * hd),
+                                    .gate = take(&at, f * d),
+                                    .up = take(&at, f * d),
+                                    .down = take(&at, d * f),
+                                    .attn_norm = take(&at, d),
+                                    .ffn_norm = take(&at, d)};
     *out = p;
     return true;
 }
@@ -91,7 +97,8 @@ void kr_net_look_back(const kr_net_shape *s, kr_net_params *p, const size_t *bac
         p->embed[i * d] = (float)constant;
     for (size_t i = 0; i < s->vocab * d; i++)
         square += (double)p->embed[i] * (double)p->embed[i];
-    double normed = constant / sqrt(square / (double)(s->vocab * d)); /* dimension 0 after the norm */
+    double normed =
+        constant / sqrt(square / (double)(s->vocab * d)); /* dimension 0 after the norm */
     for (size_t i = 0; i < pairs; i++)
         gap += 1 - cos(pow(s->base, -2.0 * (double)i / (double)dim));
     double size = sqrt(logit * sqrt((double)dim) / gap) / normed;
@@ -126,8 +133,9 @@ struct kr_net_work {
     size_t rows;
     float *floats; /* all of the below */
     layer_work *layer;
-    float *out, *r_out;            /* the stream at the end, and its 1 / rms */
-    float *act, *d_stream, *picked; /* [rows][F] [rows][D]; picked: the stream at rows that predict */
+    float *out, *r_out; /* the stream at the end, and its 1 / rms */
+    float *act, *d_stream,
+        *picked; /* [rows][F] [rows][D]; picked: the stream at rows that predict */
     float *d_normed, *d_gate, *d_up, *d_act;
     float *d_q, *d_k, *d_v, *d_mixed;
     float *head_in, *d_head_in, *logits; /* predicted rows; logits [HEAD_ROWS][V] */
@@ -150,7 +158,8 @@ static void get(arena *a, float **p, size_t n) {
     a->n += n;
 }
 
-static void layer_work_get(const kr_net_shape *s, size_t rows, size_t weights, layer_work *y, arena *a) {
+static void layer_work_get(const kr_net_shape *s, size_t rows, size_t weights, layer_work *y,
+                           arena *a) {
     size_t d = s->width, hd = s->heads * s->dim, kd = s->kv_heads * s->dim;
     get(a, &y->in, rows * d), get(a, &y->normed, rows * d);
     get(a, &y->q, rows * hd), get(a, &y->k, rows * kd), get(a, &y->v, rows * kd);
@@ -160,9 +169,11 @@ static void layer_work_get(const kr_net_shape *s, size_t rows, size_t weights, l
 }
 
 static void work_get(const kr_net_shape *s, kr_net_work *w, arena *a) {
-    size_t d = s->width, hd = s->heads * s->dim, kd = s->kv_heads * s->dim, f = s->ffn, rows = w->rows;
+    size_t d = s->width, hd = s->heads * s->dim, kd = s->kv_heads * s->dim, f = s->ffn,
+           rows = w->rows;
     /* Attention weights need most for one text of `rows` tokens. */
-    size_t blocks = rows / BLOCK + 1, weights = s->heads * BLOCK * BLOCK * blocks * (blocks + 1) / 2;
+    size_t blocks = rows / BLOCK + 1,
+           weights = s->heads * BLOCK * BLOCK * blocks * (blocks + 1) / 2;
     get(a, &w->out, rows * d), get(a, &w->r_out, rows), get(a, &w->act, rows * f);
     get(a, &w->d_stream, rows * d), get(a, &w->picked, rows * d), get(a, &w->d_normed, rows * d);
     get(a, &w->d_gate, rows * f), get(a, &w->d_up, rows * f), get(a, &w->d_act, rows * f);
@@ -232,11 +243,12 @@ static void back_in(size_t n, size_t o, size_t i, const float *d_out, const floa
 
 /* dW[o][i] += d_out[n][o]^T * in[n][i] */
 static void back_w(size_t n, size_t o, size_t i, const float *d_out, const float *in, float *d_w) {
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)o, (int)i, (int)n, 1, d_out, (int)o, in,
-                (int)i, 1, d_w, (int)i);
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)o, (int)i, (int)n, 1, d_out, (int)o,
+                in, (int)i, 1, d_w, (int)i);
 }
 
-static void norm(size_t n, size_t d, const float *x, const float *g, float eps, float *y, float *r) {
+static void norm(size_t n, size_t d, const float *x, const float *g, float eps, float *y,
+                 float *r) {
     for (size_t t = 0; t < n; t++) {
         const float *a = x + t * d;
         float sum = 0;
@@ -265,8 +277,8 @@ static void norm_back(size_t n, size_t d, const float *x, const float *g, const 
     }
 }
 
-/* Turns neighbouring pairs by the angle of their position in the text; back turns the other way, which
- * is also the gradient. */
+/* Turns neighbouring pairs by the angle of their position in the text; back turns the other way,
+ * which is also the gradient. */
 static void rotate(const kr_net_work *w, const kr_net_batch *b, size_t heads, size_t dim, bool back,
                    float *x) {
     size_t half = dim / 2;
@@ -307,8 +319,8 @@ typedef struct {
     float *p;                /* [rows][cols] */
 } block;
 
-typedef void block_fn(const kr_net_shape *s, kr_net_work *w, layer_work *y, size_t first, size_t head,
-                      block b);
+typedef void block_fn(const kr_net_shape *s, kr_net_work *w, layer_work *y, size_t first,
+                      size_t head, block b);
 
 static void each_block(const kr_net_shape *s, kr_net_work *w, layer_work *y, const kr_net_batch *b,
                        block_fn *fn) {
@@ -339,7 +351,8 @@ static void attend(const kr_net_shape *s, kr_net_work *w, layer_work *y, size_t 
                 (int)hd);
 }
 
-/* d_v += P^T dO;  dS = P (dP - sum(dP P)) with dP = dO V^T;  d_q = dS K / sqrt d;  d_k += dS^T Q / sqrt d */
+/* d_v += P^T dO;  dS = P (dP - sum(dP P)) with dP = dO V^T;  d_q = dS K / sqrt d;  d_k += dS^T Q
+ * / sqrt d */
 static void attend_back(const kr_net_shape *s, kr_net_work *w, layer_work *y, size_t first,
                         size_t head, block b) {
     size_t hd = s->heads * s->dim, kd = s->kv_heads * s->dim, kv = head / (s->heads / s->kv_heads);
@@ -458,7 +471,8 @@ static void backward(const kr_net_shape *s, const kr_net_params *p, const kr_net
 
 /* --- the head, at rows that predict ----------------------------------------------------------- */
 
-static float row_loss(float *z, size_t v, int32_t target, float weight, float scale, int32_t *best) {
+static float row_loss(float *z, size_t v, int32_t target, float weight, float scale,
+                      int32_t *best) {
     size_t top = 0;
     for (size_t i = 1; i < v; i++)
         if (z[i] > z[top])
@@ -487,7 +501,8 @@ static double head_part(const kr_net_shape *s, const kr_net_params *p, const kr_
         int32_t top;
         if (logits != NULL)
             memcpy(logits + next * v, w->logits + j * v, v * sizeof *logits);
-        loss += (double)row_loss(w->logits + j * v, v, b->token[next], b->weight[next], scale, &top);
+        loss +=
+            (double)row_loss(w->logits + j * v, v, b->token[next], b->weight[next], scale, &top);
         if (best != NULL)
             best[next] = top;
     }
@@ -510,7 +525,8 @@ static double head(const kr_net_shape *s, const kr_net_params *p, const kr_net_b
         memcpy(in + j * d, w->out + w->row[j] * d, d * sizeof *in);
     norm(n, d, in, p->norm, s->eps, w->head_in, w->r_out);
     for (size_t i = 0; i < n; i += HEAD_ROWS)
-        loss += head_part(s, p, b, w, i, n - i < HEAD_ROWS ? n - i : HEAD_ROWS, scale, g, best, logits);
+        loss +=
+            head_part(s, p, b, w, i, n - i < HEAD_ROWS ? n - i : HEAD_ROWS, scale, g, best, logits);
     if (g == NULL)
         return loss;
     float *d_in = w->d_normed;

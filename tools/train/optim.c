@@ -59,14 +59,14 @@ static void orthogonalize(float *x, int rows, int cols, float *scratch) {
     float *a = scratch, *b = a + rows * rows, *y = b + rows * rows;
     cblas_sscal(rows * cols, 1 / (cblas_snrm2(rows * cols, x, 1) + 1e-7f), x, 1);
     for (int step = 0; step < 5; step++) {
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, rows, cols, 1, x, cols, x, cols, 0, a,
-                    rows);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, rows, cols, 1, x, cols, x, cols,
+                    0, a, rows);
         memcpy(b, a, (size_t)(rows * rows) * sizeof *b);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, rows, rows, 2.0315f, a, rows, a,
-                    rows, -4.7750f, b, rows);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, rows, rows, 2.0315f, a, rows,
+                    a, rows, -4.7750f, b, rows);
         memcpy(y, x, (size_t)(rows * cols) * sizeof *y);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, cols, rows, 1, b, rows, y, cols,
-                    3.4445f, x, cols);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, cols, rows, 1, b, rows, y,
+                    cols, 3.4445f, x, cols);
     }
 }
 
@@ -106,11 +106,14 @@ void kr_optim_lane(kr_optim *o, kr_net_params *p, const kr_net_params *grad, kr_
         size_t l = i / MATRICES;
         kr_net_layer *y = &p->layer[l], *m = &o->first.layer[l];
         const kr_net_layer *g = &grad->layer[l];
-        const struct { float *p, *m; const float *g; size_t rows, cols; } all[MATRICES] = {
-            {y->q, m->q, g->q, hd, d},          {y->k, m->k, g->k, kd, d},
-            {y->v, m->v, g->v, kd, d},          {y->o, m->o, g->o, d, hd},
-            {y->gate, m->gate, g->gate, f, d},  {y->up, m->up, g->up, f, d},
-            {y->down, m->down, g->down, d, f}};
+        const struct {
+            float *p, *m;
+            const float *g;
+            size_t rows, cols;
+        } all[MATRICES] = {{y->q, m->q, g->q, hd, d},         {y->k, m->k, g->k, kd, d},
+                           {y->v, m->v, g->v, kd, d},         {y->o, m->o, g->o, d, hd},
+                           {y->gate, m->gate, g->gate, f, d}, {y->up, m->up, g->up, f, d},
+                           {y->down, m->down, g->down, d, f}};
         size_t j = i % MATRICES;
         muon(all[j].p, all[j].g, all[j].m, all[j].rows, all[j].cols, rates, o->scratch[lane]);
     }
