@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "export/certificate.h"
+#include "export/points.h"
 #include "ui/model.h"
 
 /* --- the list --------------------------------------------------------------------------------- */
@@ -161,38 +162,21 @@ static void points_text(const kr_app *a, bool csv, kr_buf *out) {
         kr_buf_puts(out, "]\n");
 }
 
-static void share_field(kr_buf *out, double share) {
-    if (isfinite(share))
-        kr_buf_printf(out, ",%.6g", share);
-    else
-        kr_buf_puts(out, ",");
-}
-
-static void map_text(const kr_app *a, kr_buf *out) {
-    char tol[KR_DEC_TEXT], risk[KR_DEC_TEXT], conf[KR_DEC_TEXT];
-    kr_dec_text(a->f.map_confidence, conf);
-    kr_buf_puts(
-        out,
-        "method,tolerance,risk,confidence,decision,retention,empirical_retention,max_events,"
-                     "events,sha256,state\n");
+/* Every cell of the map's axes under the present confidence, whether or not it is on the screen. */
+static kr_status map_text(kr_app *a, kr_buf *out, kr_error *err) {
+    kr_contract k = kr_analysis_contract(a->an);
+    kr_buf_puts(out, KR_EXPORT_CELL_COLUMNS "\n");
     for (int y = 0; y < a->f.map_rows; y++)
         for (int x = 0; x < a->f.map_cols; x++) {
-            const kr_map_cell *k = &a->f.map[y][x];
-            if (!k->known)
-                continue;
-            bool home = x == a->f.map_at_x && y == a->f.map_at_y &&
-                        kr_analysis_line_state(a->an, a->method) == KR_STATE_LOCKED;
-            kr_csv_field(out, kr_calib_method(a->calib, a->method)->name);
-            kr_buf_printf(out, ",%s,%s,%s,%s", kr_dec_text(a->f.map_tolerance[x], tol),
-                          kr_dec_text(a->f.map_risk[y], risk), conf,
-                          k->point.certified < 0 ? "fallback" : "certified");
-            share_field(out, k->share);
-            share_field(out, k->empirical_share);
-            kr_buf_printf(out, ",%lld,", (long long)k->point.max_events);
-            if (k->point.certified >= 0)
-                kr_buf_printf(out, "%lld", (long long)k->point.certified_events);
-            kr_buf_printf(out, ",%s,%s\n", kr_calib_sha256(a->calib), home ? "LOCKED" : "WHAT-IF");
+            kr_export_cell cell;
+            k.tolerance = a->f.map_tolerance[x];
+            k.risk = a->f.map_risk[y];
+            kr_status st = kr_export_cell_make(a->an, KR_MODE_MAP, a->method, k, &cell, err);
+            if (st != KR_OK)
+                return st;
+            kr_export_cell_csv(a->calib, &cell, out);
         }
+    return KR_OK;
 }
 
 static bool screen_text(kr_app *a, kr_buf *out) {
@@ -214,16 +198,18 @@ static bool screen_text(kr_app *a, kr_buf *out) {
 
 static kr_status write_out(kr_app *a, kr_out what, const char *path, bool replace, kr_error *err) {
     kr_buf b = {0};
+    kr_status st = KR_OK;
     switch (what) {
     case KR_OUT_POINT: return kr_export_point_file(a->an, a->method, NULL, path, replace, err);
     case KR_OUT_APPEND: return kr_export_point_append(a->an, a->method, NULL, path, err);
     case KR_OUT_POINTS_JSON: points_text(a, false, &b); break;
     case KR_OUT_POINTS_CSV: points_text(a, true, &b); break;
-    case KR_OUT_MAP: map_text(a, &b); break;
+    case KR_OUT_MAP: st = map_text(a, &b, err); break;
     case KR_OUT_SCREEN: screen_text(a, &b); break;
     }
-    kr_status st = b.failed || b.s == NULL ? kr_fail(err, KR_ENOMEM, "out of memory")
-                                           : kr_file_write(path, b.s, b.len, replace, err);
+    if (st == KR_OK)
+        st = b.failed || b.s == NULL ? kr_fail(err, KR_ENOMEM, "out of memory")
+                                     : kr_file_write(path, b.s, b.len, replace, err);
     kr_buf_free(&b);
     return st;
 }
@@ -238,10 +224,6 @@ void kr_out_write(kr_app *a, kr_out what, const char *path, bool replace) {
     kr_error err;
     if ((what == KR_OUT_POINTS_JSON || what == KR_OUT_POINTS_CSV) && a->n_saved == 0) {
         kr_app_say(a, true, "there are no points yet; a adds one");
-        return;
-    }
-    if (what == KR_OUT_MAP && !a->f.map_valid) {
-        kr_app_say(a, true, "open the map first (2)");
         return;
     }
     if (!replace && what != KR_OUT_APPEND && access(path, F_OK) == 0) {

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/common.h"
-#include "cli/table.h"
+#include "export/points.h"
 #include "export/certificate.h"
 #include "verdict/grid.h"
 
@@ -48,32 +48,32 @@ static bool grid(map *m, const kr_analysis *a) {
 }
 
 static kr_status cell(const map *m, kr_analysis *a, size_t method, size_t r, size_t t,
-                      kr_cli_point *p, kr_error *e) {
+                      kr_export_cell *p, kr_error *e) {
     kr_contract k = kr_analysis_contract(a);
     k.tolerance = m->tolerance[t];
     k.risk = m->risk[r];
-    return kr_cli_point_make(a, KR_MODE_MAP, method, k, p, e);
+    return kr_export_cell_make(a, KR_MODE_MAP, method, k, p, e);
 }
 
 static kr_status put_table(const map *m, kr_analysis *a, size_t only, kr_buf *b, kr_error *e) {
     const kr_calib *c = kr_analysis_calib(a);
     bool first = true;
     kr_buf_puts(b, m->args.json ? "{\"version\":1,\"state\":\"WHAT-IF\",\"cells\":["
-                                : KR_POINT_COLUMNS "\n");
+                                : KR_EXPORT_CELL_COLUMNS "\n");
     for (size_t i = 0; i < kr_calib_methods(c); i++) {
         if (only != KR_ALL_METHODS && only != i)
             continue;
         for (size_t r = 0; r < m->n_risk; r++)
             for (size_t t = 0; t < m->n_tolerance; t++) {
-                kr_cli_point p;
+                kr_export_cell p;
                 kr_status st = cell(m, a, i, r, t, &p, e);
                 if (st != KR_OK)
                     return st;
                 if (m->args.json) {
                     kr_buf_puts(b, first ? "" : ",");
-                    kr_cli_point_json(c, &p, b);
+                    kr_export_cell_json(c, &p, b);
                 } else {
-                    kr_cli_point_csv(c, &p, b);
+                    kr_export_cell_csv(c, &p, b);
                 }
                 first = false;
             }
@@ -102,7 +102,7 @@ static kr_status put_grid(const map *m, kr_analysis *a, size_t method, bool join
     for (size_t r = 0; r < m->n_risk; r++) {
         kr_buf_printf(b, "%6s%% |", kr_dec_percent(m->risk[r], 1, t));
         for (size_t i = 0; i < m->n_tolerance; i++) {
-            kr_cli_point p;
+            kr_export_cell p;
             kr_buf level = {0};
             kr_status st = cell(m, a, method, r, i, &p, e);
             if (st != KR_OK)

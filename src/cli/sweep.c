@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/common.h"
-#include "cli/table.h"
+#include "export/points.h"
 #include "export/certificate.h"
 #include "verdict/grid.h"
 
@@ -81,7 +81,7 @@ static void put_level(const kr_calib *c, size_t method, int index, kr_buf *b) {
     kr_buf_free(&t);
 }
 
-static void put_text_row(const kr_calib *c, const kr_cli_point *p, kr_buf *b) {
+static void put_text_row(const kr_calib *c, const kr_export_cell *p, kr_buf *b) {
     kr_buf_printf(b, "  %-20.40s", kr_calib_method(c, p->method)->name);
     put_level(c, p->method, p->point.certified, b);
     put_level(c, p->method, p->joint.certified, b);
@@ -93,14 +93,14 @@ static void put_text_row(const kr_calib *c, const kr_cli_point *p, kr_buf *b) {
     kr_buf_printf(b, " %10lld\n", (long long)p->point.max_events);
 }
 
-static void put_point(const sweep *s, const kr_calib *c, const kr_cli_point *p, bool first,
+static void put_point(const sweep *s, const kr_calib *c, const kr_export_cell *p, bool first,
                       kr_buf *b) {
     char t[KR_DEC_TEXT];
     if (s->args.json) {
         kr_buf_puts(b, first ? "" : ",");
-        kr_cli_point_json(c, p, b);
+        kr_export_cell_json(c, p, b);
     } else if (s->args.csv) {
-        kr_cli_point_csv(c, p, b);
+        kr_export_cell_csv(c, p, b);
     } else {
         kr_dec v = strcmp(s->over, "tolerance") == 0 ? p->k.tolerance
                    : strcmp(s->over, "risk") == 0    ? p->k.risk
@@ -120,7 +120,7 @@ static void put_head(const sweep *s, kr_buf *b) {
     if (s->args.json)
         kr_buf_printf(b, "{\"version\":1,\"state\":\"WHAT-IF\",\"over\":\"%s\",\"points\":[", s->over);
     else if (s->args.csv)
-        kr_buf_puts(b, KR_POINT_COLUMNS "\n");
+        kr_buf_puts(b, KR_EXPORT_CELL_COLUMNS "\n");
     else
         kr_buf_printf(b, "%12s  %-20s %10s %10s %10s %8s %10s\n", s->over, "method", "certified",
                       "joint**", "empirical*", "events", "max events");
@@ -152,11 +152,11 @@ static int run(const sweep *s, kr_analysis *a) {
     put_head(s, &b);
     for (size_t i = 0, shown = 0; i < s->n; i++)
         for (size_t m = 0; m < kr_calib_methods(c); m++) {
-            kr_cli_point p;
+            kr_export_cell p;
             if (method != KR_ALL_METHODS && method != m)
                 continue;
             kr_contract k = contract_at(s, kr_analysis_contract(a), i);
-            if (kr_cli_point_make(a, joint_kind(s), m, k, &p, &e) != KR_OK) {
+            if (kr_export_cell_make(a, joint_kind(s), m, k, &p, &e) != KR_OK) {
                 kr_buf_free(&b);
                 return kr_cli_say("sweep", KR_EXIT_USAGE, "%s", e.msg);
             }

@@ -583,7 +583,7 @@ static void screens_and_maps_are_written_as_files(void **state) {
     snprintf(line, sizeof line, "2:mapcsv %s\n", path);
     kr_app_type(a, line);
     s = content(path);
-    assert_non_null(strstr(s, "keydiff,0.1,0.05,0.95,certified,0.3,0.25,20,14,"));
+    assert_non_null(strstr(s, "0.1,0.05,0.95,keydiff,certified,0.3,,14,20,0.25,,LOCKED,"));
     free(s);
     kr_app_free(a);
 }

@@ -194,6 +194,78 @@ static void an_ambiguous_command_lists_what_it_may_be(void **state) {
     kr_app_free(a);
 }
 
+/* --- the map as a table ------------------------------------------------------------------------ */
+
+static char dir[] = "/tmp/kvrisk-edges-XXXXXX";
+
+static int make_dir(void **state) {
+    (void)state;
+    return mkdtemp(dir) == NULL;
+}
+
+static int drop_dir(void **state) {
+    (void)state;
+    char path[64];
+    static const char *const names[] = {"set.jsonl", "map.csv"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        unlink(path);
+    }
+    return rmdir(dir);
+}
+
+/* A small file: n requests of one task, two to a cluster or each alone. */
+static void write_set(char path[64], const char *head, int n, bool clustered) {
+    kr_buf b = {0};
+    kr_buf_printf(&b, "%s\n", head);
+    for (int i = 0; i < n; i++) {
+        kr_buf_printf(&b, "{\"id\":\"r%d\",\"task\":\"t\",", i);
+        if (clustered)
+            kr_buf_printf(&b, "\"cluster\":\"c%d\",", i / 2);
+        kr_buf_puts(&b, "\"split\":\"cal\",\"full\":1,\"utility\":[1]}\n");
+    }
+    snprintf(path, 64, "%s/set.jsonl", dir);
+    assert_int_equal(kr_file_write(path, b.s, b.len, true, NULL), KR_OK);
+    kr_buf_free(&b);
+}
+
+static const char header[] =
+    "{\"kvrisk\":1,\"kind\":\"calibration\",\"utility\":{\"min\":0,\"max\":1},"
+    "\"tasks\":[\"t\"],\"policies\":[{\"method\":\"a\",\"retention\":0.8}]}";
+
+static char *exported_map(const char *path) {
+    char line[96], csv[64], *s = NULL;
+    size_t n;
+    kr_app *a = open_app(path, 80, 24); /* from Main: the map was never on the screen */
+    snprintf(csv, sizeof csv, "%s/map.csv", dir);
+    snprintf(line, sizeof line, ":mapcsv %s\n", csv);
+    unlink(csv);
+    kr_app_type(a, line);
+    assert_int_equal(kr_file_read(csv, 1 << 20, &s, &n, NULL), KR_OK);
+    assert_non_null(strstr(s, kr_calib_sha256(a->calib)));
+    kr_app_free(a);
+    return s;
+}
+
+static void an_exported_map_says_what_is_refused_or_too_small(void **state) {
+    (void)state;
+    char path[64], *s = exported_map(sample);
+    assert_non_null(strstr(s, "tolerance,risk,confidence,method,decision,"));
+    assert_non_null(strstr(s, "0.1,0.05,0.95,keydiff,certified,0.3,,14,20,0.25,,LOCKED,"));
+    assert_non_null(strstr(s, "0.1,0.06,0.95,keydiff,certified,"));
+    assert_non_null(strstr(s, ",WHAT-IF,"));
+    free(s);
+    write_set(path, header, 200, true);
+    s = exported_map(path);
+    assert_non_null(strstr(s, ",REFUSED,"));
+    assert_null(strstr(s, ",WHAT-IF,"));
+    free(s);
+    write_set(path, header, 30, false);
+    s = exported_map(path);
+    assert_non_null(strstr(s, "0,0.05,0.95,a,fallback,1.0,,,-1,0.8,,N TOO SMALL,"));
+    free(s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_window_that_is_too_small_changes_nothing_unseen),
@@ -203,6 +275,7 @@ int main(void) {
         cmocka_unit_test(a_typed_value_means_one_thing),
         cmocka_unit_test(full_kv_has_no_counts_of_its_own),
         cmocka_unit_test(an_ambiguous_command_lists_what_it_may_be),
+        cmocka_unit_test(an_exported_map_says_what_is_refused_or_too_small),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_dir, drop_dir);
 }

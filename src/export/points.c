@@ -1,4 +1,4 @@
-#include "cli/table.h"
+#include "export/points.h"
 
 #include <math.h>
 
@@ -29,13 +29,20 @@ static void put_threshold(kr_buf *b, const kr_calib *c, size_t method, int index
         kr_buf_puts(b, none);
 }
 
-kr_status kr_cli_point_make(kr_analysis *a, kr_mode_kind kind, size_t method, kr_contract k,
-                            kr_cli_point *out, kr_error *err) {
-    kr_cli_point p = {.method = method, .k = k, .state = KR_STATE_WHAT_IF};
+static bool same_contract(kr_contract x, kr_contract y) {
+    return kr_dec_cmp(x.tolerance, y.tolerance) == 0 && kr_dec_cmp(x.risk, y.risk) == 0 &&
+           kr_dec_cmp(x.confidence, y.confidence) == 0;
+}
+
+kr_status kr_export_cell_make(kr_analysis *a, kr_mode_kind kind, size_t method, kr_contract k,
+                            kr_export_cell *out, kr_error *err) {
+    kr_export_cell p = {.method = method, .k = k, .state = KR_STATE_WHAT_IF};
     kr_status st = kr_analysis_at(a, method, k, &p.point, err);
     if (st == KR_OK)
         st = kr_joint_at(a, kind, method, k, &p.joint, err);
     p.joint_state = kr_joint_state(a, kind, method, k);
+    if (st == KR_OK && same_contract(k, kr_analysis_contract(a)))
+        p.state = kr_analysis_line_state(a, method);
     if (kr_analysis_state(a) == KR_STATE_REFUSED)
         p.state = KR_STATE_REFUSED;
     else if (st == KR_OK && p.point.max_events < 0)
@@ -45,7 +52,7 @@ kr_status kr_cli_point_make(kr_analysis *a, kr_mode_kind kind, size_t method, kr
     return st;
 }
 
-void kr_cli_point_csv(const kr_calib *c, const kr_cli_point *x, kr_buf *b) {
+void kr_export_cell_csv(const kr_calib *c, const kr_export_cell *x, kr_buf *b) {
     const kr_point *p = &x->point;
     kr_json_put_dec(b, x->k.tolerance);
     kr_buf_puts(b, ",");
@@ -69,10 +76,11 @@ void kr_cli_point_csv(const kr_calib *c, const kr_cli_point *x, kr_buf *b) {
     put_share(b, c, x->method, x->joint.certified, "");
     kr_buf_puts(b, ",");
     put_threshold(b, c, x->method, x->joint.certified, "");
-    kr_buf_printf(b, ",%lld,%s\n", (long long)x->joint.max_events, kr_state_name(x->joint_state));
+    kr_buf_printf(b, ",%lld,%s,%s\n", (long long)x->joint.max_events,
+                  kr_state_name(x->joint_state), kr_calib_sha256(c));
 }
 
-void kr_cli_point_json(const kr_calib *c, const kr_cli_point *x, kr_buf *b) {
+void kr_export_cell_json(const kr_calib *c, const kr_export_cell *x, kr_buf *b) {
     const kr_point *p = &x->point;
     kr_buf_puts(b, "{\"tolerance\":");
     kr_json_put_dec(b, x->k.tolerance);
