@@ -651,6 +651,18 @@ INLINE_AVX2 void mix32(const float *p, const float *v, size_t n, size_t d, __m25
     MIX_STORE(3);
 }
 
+INLINE_AVX2 void mix16(const float *p, const float *v, size_t n, size_t d, __m256 s, float *o) {
+    MIX_LOAD(0);
+    MIX_LOAD(1);
+    for (size_t i = 0; i < n; i++, v += d) {
+        __m256 w = _mm256_set1_ps(p[i]);
+        MIX_ADD(0);
+        MIX_ADD(1);
+    }
+    MIX_STORE(0);
+    MIX_STORE(1);
+}
+
 FOR_AVX2 static void mix(const float *p, const float *v, size_t n, size_t d, float scale,
                          float *o) {
     __m256 s = _mm256_set1_ps(scale);
@@ -659,6 +671,8 @@ FOR_AVX2 static void mix(const float *p, const float *v, size_t n, size_t d, flo
         mix64(p, v + c, n, d, s, o + c);
     for (; c + 32 <= d; c += 32)
         mix32(p, v + c, n, d, s, o + c);
+    for (; c + 16 <= d; c += 16)
+        mix16(p, v + c, n, d, s, o + c);
     for (; c + 8 <= d; c += 8) {
         __m256 a = _mm256_mul_ps(_mm256_loadu_ps(o + c), s);
         for (size_t i = 0; i < n; i++)

@@ -16,7 +16,7 @@ static const kr_param params[] = {
     KR_SNAP_PARAM_LIST,
     KR_CHOICE_PARAM("variant", variants, 3, 0, "which safeguard"),
     {"alpha", KR_PARAM_DECIMAL, NULL, {0, 0}, {1, 0}, {2, 1},
-     "share of a uniform budget that every head is sure of"},
+     "share of a uniform budget that every head is sure of; 0 is unstable"},
     KR_CHOICE_PARAM("normalize", no_yes, 2, 0,
                     "variant c: weigh a head by the share of its best entries"),
 };

@@ -17,7 +17,7 @@ enum { EPSILON = KR_SNAP_PARAMS, STAGE, ALPHA, N_ADA, N_UNIFORM = ALPHA };
 static const kr_param params[] = {
     COMMON_PARAMS,
     {"alpha", KR_PARAM_DECIMAL, NULL, {0, 0}, {1, 0}, {2, 1},
-     "share of a uniform budget that every head is sure of"},
+     "share of a uniform budget that every head is sure of; 0 is unstable"},
 };
 static const kr_param uniform_params[] = {COMMON_PARAMS};
 
