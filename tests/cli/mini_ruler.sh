@@ -21,7 +21,7 @@ head -n 100 "$t/requests.jsonl" | cmp - $s/mini-ruler-requests.jsonl || fail "th
 
 ./kvrisk calibrate --model $s/mini-llama.gguf --requests $s/mini-ruler-requests.jsonl --limit 20 \
     --protocol query_aware -o "$t/again.jsonl" \
-    --methods snapkv,adakv,defensivekv,layer_defensivekv,streaming_llm,knorm,h2o,random,refreekv:THRESHOLDS 2>/dev/null
+    --methods snapkv,adakv,defensivekv,layer_defensivekv,streaming_llm,knorm,h2o,random,keydiff,refreekv:0.0001,0.0003,0.001,0.003,0.01,0.03 2>/dev/null
 sed -n '2,21p' $s/mini-ruler.jsonl >"$t/stored"
 sed -n '2,21p' "$t/again.jsonl" >"$t/measured"
 if [ "$(member $s/mini-ruler.jsonl openblas_core)" = "$(member "$t/again.jsonl" openblas_core)" ] &&
