@@ -35,7 +35,7 @@ static bool contains(const char *text, const char *part) {
 
 static kr_strip_cell strip_cell(const kr_app *a, int candidate) {
     double share = kr_share_kept(a->calib, a->method, candidate);
-    return (kr_strip_cell){share, candidate < 0, candidate < 0 || isfinite(share)};
+    return (kr_strip_cell){share, candidate < 0, true};
 }
 
 static void refresh_strips(kr_app *a) {

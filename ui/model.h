@@ -163,6 +163,13 @@ const char *kr_field_name(kr_field f);
 /* "0.100", "5.0 %". */
 void kr_field_text(const kr_app *a, kr_field f, char out[40]);
 void kr_value_text(kr_field f, kr_dec v, char out[40]);
+/* In at most kr_value_room columns: as it is, as a power of ten ("1e9", "1e-9 %"), or cut with an
+ * ellipsis. False when it is not as kr_value_text writes it. */
+bool kr_value_fit(kr_field f, kr_dec v, int room, char out[40]);
+int kr_value_room(const kr_app *a);
+void kr_power_text(kr_dec v, char out[40]); /* "1e9", "2.5e-3", "0" */
+/* "exactly: tolerance 1000000000"; false and "" when every value is shown as it is. */
+bool kr_exact_words(const kr_app *a, char *out, size_t cap);
 kr_contract kr_field_with(kr_contract c, kr_field f, kr_dec v);
 /* The value `steps` steps away on the grid of round values, kept inside the range of the keys. */
 kr_dec kr_field_step(const kr_app *a, kr_field f, int steps);

@@ -13,7 +13,7 @@ enum { VALUE_X = 12, STRIP_X = 29 };
 static void draw_value(kr_view *v, kr_rect r, int x, int y, kr_field f) {
     char text[40];
     bool focused = (int)f == v->a->field;
-    kr_field_text(v->a, f, text);
+    kr_value_fit(f, kr_field_get(v->a, f), kr_value_room(v->a), text);
     if (focused) {
         kr_canvas_str(v->c, r, x, y, KR_ROLE_KEY, "▸");
         if (v->a->on_field)
@@ -33,23 +33,40 @@ static void strip_ends(kr_view *v, kr_rect r, int y, kr_field f, int n) {
     kr_canvas_str(v->c, r, STRIP_X + n + 1, y, KR_ROLE_DIM, hi);
 }
 
+/* What the strips show: heights where shares are known, levels where they are not. */
+static void strip_words(kr_view *v, char *out, size_t cap) {
+    const kr_facts *f = &v->a->f;
+    const char *method = kr_calib_method(v->a->calib, v->a->method)->name;
+    bool ascii = kr_canvas_look(v->c) == KR_LOOK_ASCII, levels = false, shares = false;
+    for (int i = 0; i < KR_FIELDS; i++)
+        for (int x = 0; x < f->strip_n; x++) {
+            const kr_strip_cell *k = &f->strip[i][x];
+            levels |= k->known && !k->full && !isfinite(k->share);
+            shares |= k->known && !k->full && isfinite(k->share);
+        }
+    if (levels && !shares)
+        snprintf(out, cap, ascii ? "strip: + certified level of %s, F full KV"
+                                 : "strip: ▒ certified level of %s, █ full KV", method);
+    else
+        snprintf(out, cap, ascii ? "strip: tens of %% kept by %s, F full KV%s"
+                                 : "strip: share kept by %s%s", method,
+                 !levels ? "" : ascii ? ", + level" : ", ▒ level");
+}
+
 void kr_draw_contract(kr_view *v, kr_rect r) {
     kr_app *a = v->a;
     const kr_facts *f = &a->f;
-    const char *method = kr_calib_method(a->calib, a->method)->name;
+    bool counts = kr_calib_meta_of(a->calib)->kind == KR_KIND_COUNTS;
     char note[160];
-    bool ascii = kr_canvas_look(v->c) == KR_LOOK_ASCII;
-    snprintf(note, sizeof note,
-             ascii ? "strip: tens of %% kept by %s, F full KV" : "strip: share kept by %s", method);
+    strip_words(v, note, sizeof note);
     kr_rect in = kr_view_pane(v, r, "contract", f->strip_n > 0 ? note : NULL);
     for (int i = 0; i < KR_FIELDS; i++) {
-        bool known = f->strip_n > 0 && f->strip[i][0].known;
         kr_canvas_str(v->c, in, 0, i, i == a->field ? KR_ROLE_TITLE : KR_ROLE_DIM,
                       kr_field_name((kr_field)i));
         draw_value(v, in, VALUE_X - 1, i, (kr_field)i);
         if (f->strip_n == 0)
             continue;
-        if (!known) {
+        if (counts && i == KR_FIELD_TOLERANCE) {
             kr_canvas_str(v->c, in, STRIP_X, i, KR_ROLE_DIM,
                           "fixed: published at this tolerance only");
             continue;
@@ -70,7 +87,7 @@ void kr_draw_line(kr_view *v, kr_rect r) {
     for (int i = 0; i < KR_FIELDS; i++) {
         char text[40];
         bool focused = i == a->field;
-        kr_field_text(a, (kr_field)i, text);
+        kr_value_fit((kr_field)i, kr_field_get(a, (kr_field)i), kr_value_room(a), text);
         x += kr_canvas_text(v->c, r, x, 0, focused ? KR_ROLE_TITLE : KR_ROLE_DIM, "%s ",
                             kr_field_name((kr_field)i));
         kr_canvas_str(v->c, r, x, 0, KR_ROLE_KEY, focused ? "▸" : " ");
@@ -297,6 +314,15 @@ static int longer(int w, const char *s, int gap) {
     return n > w ? n : w;
 }
 
+/* Digits of the largest count of events that is shown. */
+static int longest_count(const kr_app *a) {
+    int64_t most = 0;
+    for (size_t m = 0; m < kr_calib_methods(a->calib); m++)
+        if (kr_analysis_line(a->an, m)->certified >= 0 && a->f.method_rows[m].events > most)
+            most = a->f.method_rows[m].events;
+    return snprintf(NULL, 0, "%lld", (long long)most);
+}
+
 static method_columns fit_methods(const kr_app *a, int w) {
     method_columns c = {.cert = 5, .emp = 5, .stop = 9};
     for (size_t m = 0; m < kr_calib_methods(a->calib); m++) {
@@ -324,7 +350,7 @@ static method_columns fit_methods(const kr_app *a, int w) {
         c.stop = 0;
     int room = w - 2 - longest - c.cert - c.emp - c.stop;
     int *const more[] = {&c.k, &c.p, &c.rate, &c.upper, &c.bar};
-    static const int need[] = {6, 8, 8, 8, 12};
+    const int need[] = {longest_count(a) > 4 ? longest_count(a) + 2 : 6, 8, 8, 8, 12};
     for (size_t i = 0; i < 5 && room >= need[i]; i++) {
         *more[i] = need[i];
         room -= need[i];

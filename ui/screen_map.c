@@ -13,30 +13,58 @@ static int candidate_of(const kr_app *a, const kr_map_cell *k) {
     return a->map_mode == KR_MAP_EMPIRICAL ? k->point.empirical : k->point.certified;
 }
 
-/* Text, three columns, and shade of a cell; the gap is in points of KV. */
-static kr_role cell_look(const kr_app *a, const kr_map_cell *k, char text[16], char *mark) {
+/* A level in at most `room` columns: "thr 0.001", "0.001", ".001", "1e-3", or the mark of a cut. */
+static void fit_threshold(const kr_app *a, int candidate, int room, char text[48]) {
+    const kr_policy *p =
+        kr_calib_policy(a->calib, kr_calib_method(a->calib, a->method)->first + (size_t)candidate);
+    char plain[KR_DEC_TEXT], power[40];
+    kr_dec_text(p->threshold, plain);
+    kr_power_text(p->threshold, power);
+    if (kr_text_width(plain) + 4 <= room)
+        snprintf(text, 48, "thr %s", plain);
+    else if (kr_text_width(plain) <= room)
+        snprintf(text, 48, "%s", plain);
+    else if (plain[0] == '0' && kr_text_width(plain) - 1 <= room)
+        snprintf(text, 48, "%s", plain + 1);
+    else
+        snprintf(text, 48, "%s", kr_text_width(power) <= room ? power : "…");
+}
+
+static bool has_threshold(const kr_app *a, int candidate) {
+    size_t first = kr_calib_method(a->calib, a->method)->first;
+    return kr_calib_policy(a->calib, first + (size_t)candidate)->has_threshold;
+}
+
+/* Text of at most `room` columns, and shade of a cell; the gap is in points of KV. */
+static kr_role cell_look(const kr_app *a, const kr_map_cell *k, int room, char text[48],
+                         char *mark) {
     *mark = ' ';
     if (!k->known) {
-        snprintf(text, 16, "-");
+        snprintf(text, 48, "-");
         return KR_ROLE_DIM;
     }
     if (a->map_mode == KR_MAP_GAP) {
         double gap = 100 * (k->share - k->empirical_share);
-        snprintf(text, 16, "%.0f", gap);
+        if (!isfinite(gap)) {
+            snprintf(text, 48, "?");
+            return KR_ROLE_DIM;
+        }
+        snprintf(text, 48, "%.0f", gap);
         int step = gap < 0.5 ? 0 : gap < 45 ? 1 + (int)(gap / 5) : 9;
         *mark = kr_heat_mark(step);
         return (kr_role)(KR_ROLE_HEAT0 + step);
     }
     double share = cell_share(a, k);
     if (candidate_of(a, k) < 0) {
-        snprintf(text, 16, "FULL");
+        snprintf(text, 48, "FULL");
         return KR_ROLE_FALL;
     }
-    if (!isfinite(share)) {
-        snprintf(text, 16, "?");
-        return KR_ROLE_TEXT;
-    }
-    snprintf(text, 16, "%.0f", 100 * share);
+    if (has_threshold(a, candidate_of(a, k)))
+        fit_threshold(a, candidate_of(a, k), room, text);
+    else
+        snprintf(text, 48, isfinite(share) ? "%.0f" : "?", 100 * share);
+    if (!isfinite(share))
+        return a->map_mode == KR_MAP_EMPIRICAL ? KR_ROLE_EMP : KR_ROLE_CERT;
     *mark = kr_heat_mark(kr_heat_step(share));
     return (kr_role)(KR_ROLE_HEAT0 + kr_heat_step(share));
 }
@@ -50,23 +78,23 @@ typedef struct {
 static void draw_map_cell(kr_view *v, const grid *g, int gx, int gy) {
     const kr_app *a = v->a;
     const kr_map_cell *k = &a->f.map[gy][gx];
-    char text[16], whole[24], mark;
-    kr_role role = cell_look(a, k, text, &mark);
+    char text[48], mark;
+    int room = g->cell - 2;
+    kr_role role = cell_look(a, k, room - (g->marks ? 1 : 0), text, &mark);
     int x = g->label + gx * g->cell, y = 1 + gy * g->high;
     bool cursor = a->screen == KR_SCREEN_MAP ? gx == a->map_x && gy == a->map_y
                                              : gx == a->f.map_at_x && gy == a->f.map_at_y;
     bool contract = gx == a->f.map_at_x && gy == a->f.map_at_y;
-    int room = g->cell - 2;
     for (int i = 0; i < g->high; i++)
         kr_canvas_field(v->c, g->in, x, y + i, g->cell, KR_LEFT, role, "");
-    if (strcmp(text, "FULL") == 0 && g->marks)
-        snprintf(whole, sizeof whole, "%s", text);
-    else if (g->marks)
-        snprintf(whole, sizeof whole, "%c%*s", mark, room - 1, text);
-    else
-        snprintf(whole, sizeof whole, "%*s", room - (room > 4 ? 1 : 0), text);
     int mid = y + (g->high - 1) / 2;
-    kr_canvas_field(v->c, g->in, x + 1, mid, room, KR_LEFT, role, whole);
+    bool full = strcmp(text, "FULL") == 0 && g->marks, gap = !g->marks && room > 4;
+    int used = full || kr_text_width(text) >= room ? room : room - (gap ? 1 : 0);
+    int at = g->marks && !full ? 1 : 0;
+    kr_canvas_field(v->c, g->in, x + 1 + at, mid, used - at, full ? KR_LEFT : KR_RIGHT, role,
+                    text);
+    if (at > 0)
+        kr_canvas_put(v->c, g->in, x + 1, mid, role, (uint32_t)mark);
     if (g->marks)
         for (int i = 1; i < g->high && mark != ' '; i++)
             for (int j = 0; j < room; j++)
@@ -106,6 +134,12 @@ static void map_legend(kr_view *v, const grid *g, int y) {
     if (y >= g->in.h || g->in.w < 70)
         return;
     bool points = a->map_mode == KR_MAP_GAP;
+    if (!points && has_threshold(a, 0)) {
+        int used = kr_canvas_str(v->c, g->in, 0, y, KR_ROLE_DIM,
+                                 "threshold of the level, shaded where the share kept is known");
+        kr_canvas_str(v->c, g->in, used + 2, y, KR_ROLE_FALL, "FULL KV");
+        return;
+    }
     int x = kr_canvas_str(v->c, g->in, 0, y, KR_ROLE_DIM, points ? "points " : "% kept ");
     for (int i = 0; i < 10; i++) {
         char s[16];
@@ -125,7 +159,11 @@ void kr_draw_map(kr_view *v, kr_rect r) {
     if (!a->f.map_valid)
         return;
     kr_field_text(a, KR_FIELD_CONFIDENCE, conf);
-    snprintf(title, sizeof title, "map: %s, %s", modes[a->map_mode],
+    bool levels = has_threshold(a, 0);
+    snprintf(title, sizeof title, "map: %s, %s",
+             !levels || a->map_mode == KR_MAP_GAP ? modes[a->map_mode]
+             : a->map_mode == KR_MAP_CERTIFIED    ? "certified threshold"
+                                                  : "empirical threshold, no guarantee",
              kr_calib_method(a->calib, a->method)->name);
     bool roomy = kr_text_width(title) + 44 < r.w;
     snprintf(note, sizeof note, "%sconfidence %s", roomy ? "tolerance × risk, " : "", conf);
@@ -134,7 +172,8 @@ void kr_draw_map(kr_view *v, kr_rect r) {
               .label = 6,
               .marks = kr_canvas_look(v->c) == KR_LOOK_ASCII || a->set.theme == KR_THEME_MONO};
     g.cell = (in.w - g.label) / a->f.map_cols;
-    g.cell = g.cell > 9 ? 9 : g.cell < 4 ? 4 : g.cell;
+    int widest = a->f.map_cols == 1 ? 14 : 9; /* a level's whole name where it stands alone */
+    g.cell = g.cell > widest ? widest : g.cell < 4 ? 4 : g.cell;
     g.high = (in.h - 2) / a->f.map_rows;
     g.high = g.high < 1 ? 1 : g.high > 3 ? 3 : g.high;
     map_header(v, &g);

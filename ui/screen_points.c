@@ -9,12 +9,23 @@ typedef struct {
     int method, level, contract, state, events, p, note;
 } point_columns;
 
-static point_columns fit_points(int w) {
+static void events_text(const kr_saved_point *p, char out[48]) {
+    snprintf(out, 48, p->events < 0 ? "-" : "%lld/%lld", (long long)p->events, (long long)p->n);
+}
+
+static point_columns fit_points(const kr_app *a, int w) {
     point_columns c = {.method = 17, .level = 8, .contract = 24, .events = 10};
+    for (size_t i = 0; i < a->n_saved; i++) {
+        char s[48];
+        events_text(&a->saved[i], s);
+        int events = kr_text_width(s) + 1, level = kr_text_width(a->saved[i].level) + 1;
+        c.events = events > c.events ? events : c.events;
+        c.level = level > c.level ? level : c.level;
+    }
     int room = w - 2 - c.method - c.level - c.contract - c.events;
-    if (room < 0) {
+    if (room < (c.events > 10 ? 9 : 0)) { /* the state goes before a long count */
+        room += c.events;
         c.events = 0;
-        room += 10;
     }
     if (room >= 9) {
         c.state = 9;
@@ -38,13 +49,13 @@ static void point_row(kr_view *v, kr_rect in, int y, const kr_saved_point *p,
     kr_canvas_field(v->c, in, x, y, c->level - 1, KR_LEFT,
                     p->candidate < 0 ? KR_ROLE_FALL : KR_ROLE_CERT, p->level);
     x += c->level;
-    kr_value_text(KR_FIELD_TOLERANCE, p->contract.tolerance, tol);
-    kr_value_text(KR_FIELD_RISK, p->contract.risk, risk);
-    kr_value_text(KR_FIELD_CONFIDENCE, p->contract.confidence, conf);
+    kr_value_fit(KR_FIELD_TOLERANCE, p->contract.tolerance, 6, tol);
+    kr_value_fit(KR_FIELD_RISK, p->contract.risk, 6, risk);
+    kr_value_fit(KR_FIELD_CONFIDENCE, p->contract.confidence, 7, conf);
     snprintf(s, sizeof s, "%s  %s  %s", tol, risk, conf);
     kr_canvas_field(v->c, in, x, y, c->contract - 1, KR_LEFT, KR_ROLE_TEXT, s);
     x += c->contract;
-    snprintf(s, sizeof s, p->events < 0 ? "-" : "%lld/%lld", (long long)p->events, (long long)p->n);
+    events_text(p, s);
     kr_canvas_field(v->c, in, x, y, c->events, KR_RIGHT, KR_ROLE_TEXT, s);
     x += c->events;
     kr_p_text(p->events < 0 ? NAN : p->p_value, s);
@@ -92,7 +103,7 @@ void kr_draw_points(kr_view *v, kr_rect r) {
         kr_canvas_wrap(v->c, in, KR_ROLE_DIM, empty_text);
         return;
     }
-    point_columns c = fit_points(in.w);
+    point_columns c = fit_points(a, in.w);
     points_header(v, in, &c);
     kr_rect list = {in.x, in.y + 1, in.w, in.h - 1};
     a->points.top = kr_list_top((int)a->n_saved, list.h, a->points.at, a->points.top);

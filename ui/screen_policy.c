@@ -26,21 +26,33 @@ static bool any_missing(const kr_facts *f) {
     return false;
 }
 
+/* w, or what a count with a blank before it takes. */
+static int at_least(int w, int64_t count) {
+    int need = snprintf(NULL, 0, "%lld", (long long)count) + 1;
+    return need > w ? need : w;
+}
+
 static level_columns fit_levels(const kr_facts *f, int w, bool adaptive) {
     bool tight = w < 50;
     level_columns c = {
         .keep = adaptive ? 12 : 5, .k = 6, .rate = tight ? 7 : 8, .word = tight ? 10 : 12};
-    for (size_t i = 0; i < f->n_levels; i++)
+    int64_t most = 0, test = 0;
+    for (size_t i = 0; i < f->n_levels; i++) {
         c.k = f->levels[i].events >= 10000 ? 8 : c.k;
+        most = f->levels[i].events > most ? f->levels[i].events : most;
+        test = f->levels[i].has_test && f->levels[i].test_events > test ? f->levels[i].test_events
+                                                                        : test;
+    }
     c.k -= tight ? 1 : 0;
+    c.k = at_least(c.k, most);
     int room = w - 2 - c.keep - c.k - c.rate - c.word;
     struct {
         int *column, need;
         bool wanted;
     } more[] = {{&c.upper, tight ? 7 : 8, true},
                 {&c.p, tight ? 7 : 9, true},
-                {&c.missing, 8, any_missing(f)},
-                {&c.test_k, 8, any_test(f)},
+                {&c.missing, at_least(8, most), any_missing(f)},
+                {&c.test_k, at_least(8, test), any_test(f)},
                 {&c.test_rate, 8, any_test(f)},
                 {&c.smaller, 7, true},
                 {&c.bar, 12, true}};
@@ -153,11 +165,14 @@ void kr_draw_levels(kr_view *v, kr_rect r) {
     bool beside = a->lay.box.w > 0 && a->lay.pane[KR_PANE_PLOT].w > 0;
     kr_rect in =
         kr_view_pane(v, r, title, beside ? NULL : "C certified  E empirical, no guarantee");
-    for (int y = 0; beside && y < r.h + 2; y++)
+    for (int y = 0; beside && y < r.h + 2; y++) {
+        const kr_cell *under = kr_canvas_at(v->c, r.x + r.w + 1, a->lay.box.y + y);
+        bool edge = y == 0 || y == r.h + 1; /* a text on the frame's line is never cut by it */
+        if (edge && (under == NULL || under->role != KR_ROLE_FRAME || under->cp == ' '))
+            continue;
         kr_canvas_put(v->c, a->lay.box, r.x + r.w + 1 - a->lay.box.x, y, KR_ROLE_FRAME,
-                      y == 0         ? 0x252c
-                      : y == r.h + 1 ? 0x2534
-                                     : 0x2502);
+                      y == 0 ? 0x252c : edge ? 0x2534 : 0x2502);
+    }
     const kr_policy *p = kr_calib_policy(a->calib, kr_calib_method(a->calib, a->method)->first);
     level_columns c = fit_levels(&a->f, in.w, p->has_threshold || !p->has_retention);
     levels_header(v, in, &c);
@@ -184,6 +199,11 @@ static bool shares_fall(const kr_facts *f) {
         if (!isfinite(f->level_share[i]) || (i > 0 && f->level_share[i] >= f->level_share[i - 1]))
             return false;
     return true;
+}
+
+/* Candidates have whole numbers, so ticks stand at them. */
+static double whole_step(size_t n, int w) {
+    return n < 2 ? 1 : ceil(kr_round_step((double)(n - 1), w / 9 + 1));
 }
 
 void kr_draw_plot(kr_view *v, kr_rect r) {
@@ -223,7 +243,8 @@ void kr_draw_plot(kr_view *v, kr_rect r) {
                  .cert = l->certified >= 0 ? x[l->certified] : NAN,
                  .emp = l->empirical >= 0 ? x[l->empirical] : NAN,
                  .focus = a->screen == KR_SCREEN_POLICY && a->level >= 0 ? x[a->level] : NAN,
-                 .x_scale = by_share ? 100 : 1,
+                 .x_step = by_share ? 0 : whole_step(f->n_levels, in.w),
+                  .x_scale = by_share ? 100 : 1,
                  .x_unit = by_share ? "%" : NULL};
     size_t gaps = kr_plot_draw(v->c, in, &p, a->set.alphabet);
     if (gaps > 0)

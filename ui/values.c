@@ -58,6 +58,67 @@ void kr_field_text(const kr_app *a, kr_field f, char out[40]) {
     kr_value_text(f, kr_field_get(a, f), out);
 }
 
+void kr_power_text(kr_dec v, char out[40]) {
+    char d[24];
+    int n = snprintf(d, sizeof d, "%lld", v.digits < 0 ? -(long long)v.digits : (long long)v.digits);
+    int power = v.digits == 0 ? 0 : n - 1 - v.scale, used = n;
+    while (used > 1 && d[used - 1] == '0')
+        used--;
+    int at = snprintf(out, 40, "%s%c%s%.*s", v.digits < 0 ? "-" : "", d[0], used > 1 ? "." : "",
+                      used - 1, d + 1);
+    if (power != 0)
+        snprintf(out + at, 40 - (size_t)at, "e%d", power);
+}
+
+/* v x 100; exact for the shares of a contract. */
+static kr_dec hundred(kr_dec v) {
+    return v.scale >= 2 ? (kr_dec){v.digits, v.scale - 2}
+                        : kr_dec_make(v.digits * (v.scale == 1 ? 10 : 100), 0);
+}
+
+bool kr_value_fit(kr_field f, kr_dec v, int room, char out[40]) {
+    char full[40], power[40];
+    const char *unit = f == KR_FIELD_TOLERANCE ? "" : " %", *e;
+    int unit_w = (int)strlen(unit);
+    kr_value_text(f, v, full);
+    if (kr_text_width(full) <= room) {
+        snprintf(out, 40, "%s", full);
+        return true;
+    }
+    kr_power_text(f == KR_FIELD_TOLERANCE ? v : hundred(v), power);
+    double size = fabs(kr_dec_double(v)) * (unit_w > 0 ? 100 : 1);
+    bool far = size >= 1e5 || size < 1e-3;
+    e = strchr(power, 'e');
+    int tail = far && e != NULL ? (int)strlen(e) : 0, keep = room - unit_w - tail - 1;
+    if (far && (int)strlen(power) + unit_w <= room)
+        snprintf(out, 40, "%.36s%s", power, unit);
+    else if (tail > 0)
+        snprintf(out, 40, "%.*s…%s%s", keep > 1 ? keep : 1, power, e, unit);
+    else
+        snprintf(out, 40, "%.*s…%s", keep > 1 ? keep : 1, full, unit);
+    return false;
+}
+
+int kr_value_room(const kr_app *a) { return a->w < 76 ? 7 : 8; }
+
+bool kr_exact_words(const kr_app *a, char *out, size_t cap) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; i < KR_FIELDS && used < cap; i++) {
+        kr_field f = (kr_field)((a->field + i) % KR_FIELDS); /* the one being changed comes first */
+        kr_dec v = kr_field_get(a, f);
+        char s[40], buf[KR_DEC_TEXT];
+        if (kr_value_fit(f, v, kr_value_room(a), s))
+            continue;
+        used += (size_t)snprintf(out + used, cap - used, "%s%s %s%s",
+                                 used > 0 ? ", " : "exactly: ", kr_field_name(f),
+                                 f == KR_FIELD_TOLERANCE ? kr_dec_text(v, buf)
+                                                         : kr_dec_percent(v, 0, buf),
+                                 f == KR_FIELD_TOLERANCE ? "" : " %");
+    }
+    return used > 0;
+}
+
 /* One step from v; a value off the grid goes to the next grid value in that direction. */
 static double one_step(double v, double scale, const field_row *r, bool up) {
     bool confident = r->turn > 0.5;

@@ -86,8 +86,9 @@ static void draw_title(kr_view *v, kr_rect r) {
     snprintf(part[n++], 128, "n=%lld", (long long)kr_analysis_n(a->an));
     size_t tasks = m->kind == KR_KIND_COUNTS ? (size_t)m->counts_tasks : kr_calib_tasks(a->calib);
     snprintf(part[n++], 128, "%zu task%s", tasks, tasks == 1 ? "" : "s");
-    snprintf(part[n++], 128, "%zu method%s, %zu policies", kr_calib_methods(a->calib),
-             kr_calib_methods(a->calib) == 1 ? "" : "s", kr_calib_policies(a->calib));
+    snprintf(part[n++], 128, "%zu method%s, %zu polic%s", kr_calib_methods(a->calib),
+             kr_calib_methods(a->calib) == 1 ? "" : "s", kr_calib_policies(a->calib),
+             kr_calib_policies(a->calib) == 1 ? "y" : "ies");
     if (m->kind == KR_KIND_COUNTS)
         snprintf(part[n++], 128, "published counts%s", m->partial ? ", partial sequence" : "");
     else if (m->benchmark != NULL)
@@ -165,6 +166,8 @@ void kr_contract_summary(const kr_app *a, char *out, size_t cap) {
 }
 
 static const char *context(const kr_app *a, char buf[256]) {
+    if (kr_exact_words(a, buf, 256))
+        return buf;
     switch (a->screen) {
     case KR_SCREEN_MAP: kr_cell_words(a, buf, 256); return buf;
     case KR_SCREEN_POLICY: return "levels below the first that does not pass are shown, never used";

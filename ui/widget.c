@@ -72,7 +72,10 @@ void kr_bar(kr_canvas *c, kr_rect r, int x, int y, int w, double share, kr_role 
 }
 
 static uint32_t strip_mark(const kr_canvas *c, kr_strip_cell k) {
-    if (kr_canvas_look(c) == KR_LOOK_ASCII)
+    bool ascii = kr_canvas_look(c) == KR_LOOK_ASCII;
+    if (!k.full && !isfinite(k.share))
+        return ascii ? '+' : 0x2592;
+    if (ascii)
         return k.full ? 'F' : (uint32_t)('0' + (int)(k.share * 10 < 9 ? k.share * 10 + 1e-9 : 9));
     if (k.full)
         return 0x2588;

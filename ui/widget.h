@@ -17,13 +17,13 @@ void kr_bar(kr_canvas *c, kr_rect r, int x, int y, int w, double share, kr_role 
 
 /* One column of a strip: the share kept there. */
 typedef struct {
-    double share;   /* 0 < share <= 1 */
+    double share;   /* 0 < share <= 1; NAN: certified at a level whose share is not known */
     bool full;      /* fallback to full KV: drawn as a whole block in the fallback's colour */
     bool known;     /* false: nothing drawn */
 } kr_strip_cell;
 
-/* Strip of n columns, height = share kept; ASCII shows the tens digit, F for full KV. `mark` is
- * the column of the present value, -1 none. */
+/* Strip of n columns, height = share kept, a shade where the share is not known; ASCII shows the
+ * tens digit, F for full KV, + for the shade. `mark` is the column of the present value, -1 none. */
 void kr_strip(kr_canvas *c, kr_rect r, int x, int y, int n, const kr_strip_cell *cells, int mark,
               bool focused);
 

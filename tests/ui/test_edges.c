@@ -266,6 +266,141 @@ static void an_exported_map_says_what_is_refused_or_too_small(void **state) {
     free(s);
 }
 
+/* --- levels without shares, long values -------------------------------------------------------- */
+
+static char *shot(const char *path, const char *screen, int w, int h, const char *pressed,
+                  bool ascii) {
+    char *s = NULL;
+    kr_print_options o = {.screen = screen, .w = w, .h = h, .keys = pressed, .ascii = ascii};
+    kr_error err = {.msg = ""};
+    if (kr_print_screen(path, &o, &s, &err) != KR_OK)
+        fail_msg("%s", err.msg);
+    return s;
+}
+
+static void expect_shot(char *s, const char *part, bool wanted) {
+    if ((strstr(s, part) != NULL) != wanted)
+        print_error("%s the screen: %s\n%s", wanted ? "not on" : "on", part, s);
+    assert_true((strstr(s, part) != NULL) == wanted);
+}
+
+static int count(const char *s, const char *part) {
+    int n = 0;
+    for (; (s = strstr(s, part)) != NULL; s += strlen(part))
+        n++;
+    return n;
+}
+
+static void levels_without_shares_are_shown_as_levels(void **state) {
+    (void)state;
+    char *s = shot(adaptive, "main", 80, 24, NULL, false);
+    assert_int_equal(count(s, "fixed: published at this tolerance only"), 1);
+    expect_shot(s, "share kept by refreekv, ▒ level", true);
+    expect_shot(s, "50 ▒▒▒▒", true);
+    free(s);
+    s = shot(adaptive, "main", 80, 24, NULL, true);
+    expect_shot(s, "50 ++++", true);
+    free(s);
+    s = shot(adaptive, "map", 80, 24, NULL, false);
+    expect_shot(s, " 6.0%    thr 0.001 ", true);
+    expect_shot(s, "[ thr 0.0005 ]", true);
+    expect_shot(s, "?   ", false);
+    free(s);
+    s = shot(adaptive, "map", 80, 24, "m", true);
+    expect_shot(s, "nan", false);
+    free(s);
+    s = shot(adaptive, "map", 80, 24, "mm", true);
+    expect_shot(s, "nan", false);
+    free(s);
+    s = shot(adaptive, "policy", 80, 24, NULL, false);
+    expect_shot(s, "CERTIFIED at thr 0.0005  WHAT-IF ─", true);
+    expect_shot(s, "1.5  ", false); /* candidates are whole */
+    free(s);
+}
+
+/* Thresholds without mean_retained in a file of requests: every tolerance moves the verdict. */
+static void thresholds_of_requests_have_strips_too(void **state) {
+    (void)state;
+    char path[64];
+    write_set(path,
+              "{\"kvrisk\":1,\"kind\":\"calibration\",\"utility\":{\"min\":0,\"max\":1},"
+              "\"tasks\":[\"t\"],\"policies\":[{\"method\":\"a\",\"threshold\":0.0005}]}",
+              100, false);
+    char *s = shot(path, "main", 80, 24, NULL, false);
+    expect_shot(s, "fixed: published", false);
+    expect_shot(s, "▒ certified level of a, █ full KV", true);
+    assert_true(count(s, "▒▒▒▒▒▒▒▒") >= 3);
+    free(s);
+    s = shot(path, "map", 80, 24, NULL, false); /* eleven columns: four characters each */
+    expect_shot(s, "5e-4", true);
+    free(s);
+    s = shot(path, "map", 160, 48, NULL, false);
+    expect_shot(s, ".0005", true);
+    free(s);
+}
+
+static void long_values_are_cut_with_a_mark_and_said_exactly(void **state) {
+    (void)state;
+    static const struct {
+        kr_field f;
+        kr_dec v;
+        int room;
+        const char *text;
+    } values[] = {
+        {KR_FIELD_TOLERANCE, {1, 1}, 8, "0.100"},
+        {KR_FIELD_TOLERANCE, {0, 0}, 7, "0.000"},
+        {KR_FIELD_TOLERANCE, {1000000000, 0}, 8, "1e9"},
+        {KR_FIELD_TOLERANCE, {1234567891, 0}, 8, "1.234…e9"},
+        {KR_FIELD_TOLERANCE, {123456789, 9}, 8, "0.12345…"},
+        {KR_FIELD_TOLERANCE, {1, 11}, 8, "1e-11"},
+        {KR_FIELD_RISK, {1, 11}, 8, "1e-9 %"},
+        {KR_FIELD_RISK, {123456789, 10}, 8, "1.234… %"},
+        {KR_FIELD_CONFIDENCE, {99999999999, 11}, 8, "99.99… %"},
+        {KR_FIELD_CONFIDENCE, {5, 1}, 7, "50.0 %"},
+        {KR_FIELD_CONFIDENCE, {999, 3}, 7, "99.9 %"},
+    };
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        char s[40];
+        kr_value_fit(values[i].f, values[i].v, values[i].room, s);
+        assert_string_equal(s, values[i].text);
+        assert_true(kr_text_width(s) <= values[i].room);
+    }
+    static const int sizes[][2] = {{60, 16}, {80, 24}, {120, 36}, {200, 60}};
+    for (size_t i = 0; i < 4; i++) {
+        char *s = shot(sample, "main", sizes[i][0], sizes[i][1],
+                       ":conf 0.99999999999\n:tol 1000000000\n", false);
+        expect_shot(s, "exactly: tolerance 1000000000", true);
+        expect_shot(s, "1e9", true);
+        expect_shot(s, "… %", true);
+        free(s);
+    }
+}
+
+static void counts_of_a_thousand_million_keep_their_distance(void **state) {
+    (void)state;
+    static const char text[] =
+        "{\"kvrisk\":1,\"kind\":\"counts\",\"name\":\"big\",\"tolerance\":0.1,\"n\":1000000000,"
+        "\"test_n\":1000000000,\"tasks\":12,\"policies\":[{\"method\":\"snapkv\",\"retention\":0.8,"
+        "\"events\":39000000,\"test_events\":42000000},{\"method\":\"snapkv\",\"retention\":0.5,"
+        "\"events\":49000000,\"test_events\":51000000},{\"method\":\"snapkv\",\"retention\":0.3,"
+        "\"events\":590000000,\"test_events\":610000000}]}";
+    static const int sizes[][2] = {{60, 16}, {80, 24}, {120, 36}, {200, 60}};
+    char path[64];
+    snprintf(path, sizeof path, "%s/set.jsonl", dir);
+    assert_int_equal(kr_file_write(path, text, sizeof text - 1, true, NULL), KR_OK);
+    for (size_t i = 0; i < 4; i++)
+        for (int k = 0; k < 3; k++) {
+            static const char *const names[] = {"main", "policy", "points"};
+            char *s = shot(path, names[k], sizes[i][0], sizes[i][1], "a\n", false);
+            expect_shot(s, "%4", false);
+            expect_shot(s, "49000…", false);
+            expect_shot(s, "<1e-45", false);
+            if (k < 2)
+                expect_shot(s, " 49000000 ", true);
+            free(s);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_window_that_is_too_small_changes_nothing_unseen),
@@ -276,6 +411,10 @@ int main(void) {
         cmocka_unit_test(full_kv_has_no_counts_of_its_own),
         cmocka_unit_test(an_ambiguous_command_lists_what_it_may_be),
         cmocka_unit_test(an_exported_map_says_what_is_refused_or_too_small),
+        cmocka_unit_test(levels_without_shares_are_shown_as_levels),
+        cmocka_unit_test(thresholds_of_requests_have_strips_too),
+        cmocka_unit_test(long_values_are_cut_with_a_mark_and_said_exactly),
+        cmocka_unit_test(counts_of_a_thousand_million_keep_their_distance),
     };
     return cmocka_run_group_tests(tests, make_dir, drop_dir);
 }
