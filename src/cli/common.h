@@ -56,4 +56,8 @@ void kr_cli_put_safe(const char *text);
 /* stdout is flushed and checked: a full disk or a closed pipe is an error, not a success. */
 int kr_cli_done(const char *name, int status);
 
+/* Where standard output is a pipe: from now on this program ends as soon as nobody can read it any
+ * more, also in the middle of long work, so that a reader that was killed leaves nothing behind. */
+void kr_cli_end_with_reader(void);
+
 #endif

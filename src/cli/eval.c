@@ -33,7 +33,7 @@ static const char help[] =
     "  --protocol P           query_aware: evict with the question read; query_agnostic: before it\n"
     "  --first-token F        query_aware: step (the last prompt token is fed after eviction, in\n"
     "                         the full run too) or prefill (as the methods' own code; default step)\n"
-    "  --id ID                this request alone; may be repeated\n"
+    "  --id ID                this request alone; may be repeated, and gives the order\n"
     "  --limit N              the first N requests\n"
     "  --max-tokens N         longest answer, instead of the requests' own\n"
     "  --context N            longest prompt with answer (default: the trained context)\n"
@@ -452,17 +452,28 @@ static void summary(const session *s, double seconds) {
     }
 }
 
+/* The i-th request: of the file, or of the ids in the order in which they were given, each once. */
+static const kr_sample_request *pick(const options *o, const kr_sample_requests *all, size_t i) {
+    if (o->n_ids == 0)
+        return &all->item[i];
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(o->id[k], o->id[i]) == 0)
+            return NULL;
+    return kr_sample_requests_find(all, o->id[i]);
+}
+
 static int run_all(session *s, const kr_sample_requests *all) {
     double start = now();
     kr_buf b = {0};
     if (s->o->json)
         kr_eval_json_start(&s->job, &b);
     send(s, &b);
-    for (size_t i = 0; i < all->n && s->at < s->job.n && !s->wrote_bad; i++) {
-        const kr_sample_request *q = &all->item[i];
+    size_t n = s->o->n_ids > 0 ? s->o->n_ids : all->n;
+    for (size_t i = 0; i < n && s->at < s->job.n && !s->wrote_bad; i++) {
+        const kr_sample_request *q = pick(s->o, all, i);
         kr_error e = {KR_OK, ""};
         kr_eval_result *r = NULL;
-        if (!wanted(s->o, q))
+        if (q == NULL)
             continue;
         s->at++;
         s->id = q->id;
@@ -506,6 +517,8 @@ static int evaluate(options *o) {
     if (s == NULL)
         return kr_cli_say("eval", KR_EXIT_ERROR, "out of memory");
     *s = (session){.o = o, .terminal = isatty(STDERR_FILENO) != 0};
+    if (o->json)
+        kr_cli_end_with_reader();
     o->eval.progress = on_progress;
     o->eval.progress_arg = s;
     if (kr_model_open(o->model, &m, &e) != KR_OK || kr_sample_requests_read(o->requests, &all, &e) != KR_OK)
