@@ -48,6 +48,11 @@ kr_status kr_app_open_with(const char *path, kr_analysis_options options, kr_app
     a->h = 24;
     a->set = settings;
     a->plot_on = true;
+    a->re = kr_reeval_new(a);
+    if (a->re == NULL) {
+        kr_app_free(a);
+        return kr_fail(err, KR_ENOMEM, "out of memory for the screens");
+    }
     a->request_task = -1;
     a->tasks.sort = 1;
     kr_facts_refresh(a);
@@ -60,6 +65,7 @@ kr_status kr_app_open_with(const char *path, kr_analysis_options options, kr_app
 void kr_app_free(kr_app *a) {
     if (a == NULL)
         return;
+    kr_reeval_free(a->re);
     kr_facts_forget(a);
     for (size_t i = 0; i < a->n_saved; i++)
         kr_point_free(&a->saved[i]);
@@ -128,9 +134,10 @@ void kr_app_type(kr_app *a, const char *keys) {
 
 bool kr_app_tick(kr_app *a) {
     kr_stamp now;
+    bool news = kr_reeval_poll(a);
     if (a->file_changed || kr_file_stamp(a->path, &now, NULL) != KR_OK ||
         kr_stamp_equal(&now, kr_calib_stamp(a->calib)))
-        return false;
+        return news;
     a->file_changed = true;
     kr_app_say(a, false, "the file changed on disk; R reads it again");
     return true;
@@ -153,6 +160,7 @@ void kr_app_reload(kr_app *a) {
     bool same = strcmp(kr_calib_sha256(calib), kr_calib_sha256(a->calib)) == 0;
     long long n0 = kr_analysis_n(a->an), n1 = kr_analysis_n(an);
     size_t m0 = kr_calib_policies(a->calib), m1 = kr_calib_policies(calib);
+    kr_reeval_forget(a);
     kr_facts_forget(a);
     kr_analysis_free(a->an);
     kr_calib_free(a->calib);
@@ -203,3 +211,22 @@ void kr_app_settle(kr_app *a) {
     kr_facts_refresh(a);
     a->settling = false;
 }
+
+/* --- jobs ------------------------------------------------------------------------------------- */
+
+static const kr_job *newest(const kr_app *a) {
+    const kr_reeval *r = a->re;
+    return r->n_runs > 0 ? r->run[r->n_runs - 1].job : NULL;
+}
+
+int kr_app_job_fd(const kr_app *a) {
+    const kr_job *sample = newest(a), *one = a->re->one.job;
+    int fd = sample != NULL ? kr_job_fd(sample) : -1;
+    return fd >= 0 || one == NULL ? fd : kr_job_fd(one);
+}
+
+bool kr_app_busy(const kr_app *a) { return kr_reeval_busy(a); }
+bool kr_app_hear(kr_app *a) { return kr_reeval_poll(a); }
+void kr_app_wait(kr_app *a) { kr_reeval_wait(a); }
+
+void kr_app_set_colored(kr_app *a, bool colored) { a->colored = colored; }

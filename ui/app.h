@@ -43,6 +43,14 @@ bool kr_app_tick(kr_app *a);
 bool kr_app_waiting(const kr_app *a);
 void kr_app_settle(kr_app *a); /* does it */
 
+/* Re-evaluation runs in children. While there are any: the descriptor to wait on (one of them; -1
+ * none, then wait no longer than some hundredths of a second), and what reads them without
+ * blocking; true when something new must be drawn. */
+bool kr_app_busy(const kr_app *a);
+int kr_app_job_fd(const kr_app *a);
+bool kr_app_hear(kr_app *a);
+void kr_app_wait(kr_app *a); /* until all have ended */
+
 void kr_app_show(kr_app *a, kr_screen screen);
 kr_screen kr_app_screen(const kr_app *a);
 /* Draws into a canvas of the app's size; *cx, *cy: where the cursor belongs. */
@@ -53,6 +61,8 @@ bool kr_app_interrupted(const kr_app *a); /* left by Ctrl-C */
 kr_app_settings kr_app_settings_of(const kr_app *a);
 /* What the terminal can show; not a change that is kept. */
 void kr_app_set_look(kr_app *a, kr_look look);
+/* The terminal has colours: what they show needs no marks. */
+void kr_app_set_colored(kr_app *a, bool colored);
 /* True once after Ctrl-L: the terminal is to be drawn from nothing. */
 bool kr_app_wants_redraw(kr_app *a);
 /* What :info says of the terminal. */

@@ -144,6 +144,19 @@ static void run_screen(kr_app *a, const char *arg) {
     kr_app_say(a, true, "no screen '%s'", arg);
 }
 
+static const char *const eval_words[] = {"model",   "requests", "task",     "samples", "seed",
+                                         "threads", "seconds",  "protocol", NULL};
+
+static void run_eval(kr_app *a, const char *arg) {
+    char name[32] = "";
+    int used = 0;
+    sscanf(arg, "%31s %n", name, &used);
+    kr_reeval_set(a, name, arg + used);
+}
+
+static void run_cancel(kr_app *a, const char *arg) { (void)arg, kr_reeval_cancel(a); }
+static void run_results(kr_app *a, const char *arg) { write_or_ask(a, KR_OUT_RESULTS, arg); }
+
 static const command table[] = {
     {"tol", "VALUE", "set the tolerance, for example :tol 0.08", run_tol, NULL},
     {"risk", "VALUE", "set the risk target, :risk 5% or :risk 0.05", run_risk, NULL},
@@ -163,6 +176,10 @@ static const command table[] = {
     {"points", "FILE", "write all points as JSON", run_points, NULL},
     {"csv", "FILE", "write all points as CSV", run_csv, NULL},
     {"mapcsv", "FILE", "write the map as CSV", run_map, NULL},
+    {"eval", "NAME VALUE", "how to re-evaluate: model, requests, samples, seed, ...",
+     run_eval, eval_words},
+    {"cancel", "", "cancel the job", run_cancel, NULL},
+    {"results", "FILE", "write re-evaluated results as a calibration file", run_results, NULL},
     {"print", "FILE", "write this screen as text", run_print, NULL},
     {"info", "", "terminal, settings, file", run_info, NULL},
     {"messages", "", "messages so far", run_messages, NULL},

@@ -487,6 +487,7 @@ static void refresh_layout(kr_app *a) {
     kr_layout_need need = {
         .methods = (int)kr_calib_methods(a->calib),
         .levels = (int)method_of(a)->count,
+        .heads = a->re != NULL && a->re->view_heads,
         .tasks = (int)kr_calib_tasks(a->calib),
         .points = (int)a->n_saved,
         .map_rows = KR_MAP_ROWS,

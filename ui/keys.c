@@ -2,7 +2,7 @@
 
 #define BIT(s) (1u << KR_SCREEN_##s)
 #define SIX (BIT(MAIN) | BIT(MAP) | BIT(POLICY) | BIT(TASKS) | BIT(REEVAL) | BIT(POINTS))
-#define WORK (SIX | BIT(REQUESTS))
+#define WORK (SIX | BIT(REQUESTS) | BIT(REQUEST))
 #define EVERY (WORK | BIT(HELP) | BIT(MESSAGES))
 #define F(n) (KR_KEY_F0 + (n))
 
@@ -21,10 +21,38 @@ static const kr_binding table[] = {
      "m cert/emp/gap"},
     {{'c'}, "c", KR_ACT_CONFIDENCE, BIT(MAP), "next confidence: 90, 95, 99 %", "c confidence"},
 
-    {{'\t'}, "Tab", KR_ACT_NEXT_FIELD, WORK, "next contract value", "Tab field"},
+    {{KR_KEY_LEFT, 'h', '['}, "← h [", KR_ACT_LEVEL_UP, BIT(REQUEST),
+     "one level more conservative", NULL},
+    {{KR_KEY_RIGHT, 'l', ']'}, "→ l ]", KR_ACT_LEVEL_DOWN, BIT(REQUEST),
+     "one level more aggressive", "←→ level"},
+    {{KR_KEY_DOWN, 'j'}, "↓ j", KR_ACT_DOWN, BIT(REQUEST), "scroll the prompt", "↑↓ scroll"},
+    {{'p'}, "p", KR_ACT_NEXT_METHOD, BIT(REQUEST), "next method", "p/P method"},
+    {{'v'}, "v", KR_ACT_HEADS, BIT(REQUEST), "the prompt, or the heads by layer", "v heads"},
+    {{KR_KEY_ENTER}, "Enter", KR_ACT_ENTER, BIT(REEVAL), "open the request", "Enter request"},
+    {{KR_KEY_DOWN, 'j'}, "↓ j", KR_ACT_DOWN, BIT(REEVAL), "down in the list: next result",
+     "↑↓ result"},
+    {{'e'}, "e", KR_ACT_DIFFERING, BIT(REEVAL),
+     "results that differ from the stored ones only, or all", "e differing"},
+    {{'w'}, "w", KR_ACT_SAVE_RESULTS, BIT(REEVAL), "write the results as a calibration file",
+     "w write"},
+    {{'c'}, "c", KR_ACT_CANCEL, BIT(REEVAL) | BIT(REQUEST), "cancel the job; what is done is kept",
+     "c cancel"},
+    {{'r'}, "r", KR_ACT_REEVALUATE, BIT(REEVAL), "start: re-evaluate the selected policy",
+     "r start"},
+    {{'r'}, "r", KR_ACT_REEVALUATE, BIT(TASKS), "re-evaluate the events of the task", NULL},
+    {{'r'}, "r", KR_ACT_REEVALUATE, BIT(REQUESTS), "re-evaluate this request and look into it",
+     "r look inside"},
+
+    {{'\t'}, "Tab", KR_ACT_NEXT_FIELD, BIT(REQUEST), "next contract value", NULL},
+    {{'\t'}, "Tab", KR_ACT_NEXT_FIELD, WORK & ~BIT(REQUEST), "next contract value",
+     "Tab field"},
     {{KR_KEY_BACKTAB}, "S-Tab", KR_ACT_PREV_FIELD, WORK, "previous contract value", NULL},
-    {{KR_KEY_LEFT, 'h', '-'}, "← h -", KR_ACT_LESS, WORK, "lower the value by one step", NULL},
-    {{KR_KEY_RIGHT, 'l', '+'}, "→ l +", KR_ACT_MORE, WORK, "raise the value by one step",
+    {{'-'}, "-", KR_ACT_LESS, BIT(REQUEST), "lower the contract's value by one step", NULL},
+    {{'+'}, "+", KR_ACT_MORE, BIT(REQUEST), "raise the contract's value by one step", NULL},
+    {{KR_KEY_LEFT, 'h', '-'}, "← h -", KR_ACT_LESS, WORK & ~BIT(REQUEST),
+     "lower the value by one step", NULL},
+    {{KR_KEY_RIGHT, 'l', '+'}, "→ l +", KR_ACT_MORE, WORK & ~BIT(REQUEST),
+     "raise the value by one step",
      "←→ value"},
     {{KR_KEY_SLEFT, 'H'}, "S-← H", KR_ACT_MUCH_LESS, WORK, "lower the value by ten steps", NULL},
     {{KR_KEY_SRIGHT, 'L'}, "S-→ L", KR_ACT_MUCH_MORE, WORK, "raise the value by ten steps", NULL},
@@ -82,7 +110,7 @@ static const kr_binding table[] = {
     {{'s'}, "s", KR_ACT_SORT, BIT(MAIN) | BIT(TASKS) | BIT(REQUESTS), "sort by the next column",
      "s sort"},
     {{'S'}, "S", KR_ACT_REVERSE, BIT(MAIN) | BIT(TASKS) | BIT(REQUESTS), "reverse the order", NULL},
-    {{'/'}, "/", KR_ACT_FILTER, EVERY & ~BIT(MAP) & ~BIT(REEVAL) & ~BIT(MESSAGES),
+    {{'/'}, "/", KR_ACT_FILTER, EVERY & ~BIT(MAP) & ~BIT(REEVAL) & ~BIT(REQUEST) & ~BIT(MESSAGES),
      "filter the list by a part of its text", "/ filter"},
     {{'v'}, "v", KR_ACT_PLOT, BIT(MAIN) | BIT(POLICY), "plot shown or hidden", NULL},
     {{'V'}, "V", KR_ACT_ALPHABET, BIT(MAIN) | BIT(POLICY),
@@ -98,13 +126,13 @@ static const kr_binding table[] = {
     {{'6', F(7)}, "6 F7", KR_ACT_POINTS, EVERY, "Points: chosen operating points", NULL},
     {{KR_KEY_ESC}, "Esc", KR_ACT_BACK, EVERY,
      "close, clear the filter, go back; never quits", NULL},
-    {{KR_KEY_ESC}, "Esc", KR_ACT_BACK, BIT(REQUESTS) | BIT(HELP) | BIT(MESSAGES), "back",
+    {{KR_KEY_ESC}, "Esc", KR_ACT_BACK, BIT(REQUESTS) | BIT(REQUEST) | BIT(HELP) | BIT(MESSAGES), "back",
      "Esc back"},
     {{'M'}, "M", KR_ACT_MESSAGES, EVERY, "messages so far", NULL},
     {{':'}, ":", KR_ACT_COMMAND, EVERY, "command, Tab completes", ": command"},
     {{KR_CTRL('l')}, "Ctrl-L", KR_ACT_REDRAW, EVERY, "draw the screen from nothing", NULL},
     {{'?', F(1)}, "?", KR_ACT_HELP, EVERY, "this help; again, q or Esc closes it", NULL},
-    {{'q', F(10)}, "q", KR_ACT_QUIT, EVERY, "quit; asks when points are not exported", "q quit"},
+    {{'q', F(10)}, "q", KR_ACT_QUIT, EVERY, "quit; asks when points are not exported or a job runs", "q quit"},
 };
 
 const kr_binding *kr_keys_table(size_t *n) {
@@ -126,6 +154,6 @@ kr_action kr_keys_action(int key, kr_screen screen) {
 const char *kr_screen_name(kr_screen s) {
     static const char *const names[KR_SCREEN_COUNT] = {"main",   "map",    "policy",
                                                        "tasks",  "reeval", "points",
-                                                       "requests", "help", "messages"};
+                                                       "requests", "request", "help", "messages"};
     return (unsigned)s < KR_SCREEN_COUNT ? names[s] : NULL;
 }

@@ -72,8 +72,8 @@ static void small(kr_layout *l, kr_screen s, kr_rect body, const kr_layout_need 
     static const kr_pane list[KR_SCREEN_COUNT] = {
         [KR_SCREEN_MAIN] = KR_PANE_METHODS,     [KR_SCREEN_MAP] = KR_PANE_MAP,
         [KR_SCREEN_POLICY] = KR_PANE_LEVELS,    [KR_SCREEN_TASKS] = KR_PANE_TASKS,
-        [KR_SCREEN_REEVAL] = KR_PANE_TEXT,      [KR_SCREEN_POINTS] = KR_PANE_POINTS,
-        [KR_SCREEN_REQUESTS] = KR_PANE_REQUESTS};
+        [KR_SCREEN_REEVAL] = KR_PANE_RESULTS,     [KR_SCREEN_POINTS] = KR_PANE_POINTS,
+        [KR_SCREEN_REQUESTS] = KR_PANE_REQUESTS, [KR_SCREEN_REQUEST] = KR_PANE_PROMPT};
     l->pane[KR_PANE_LINE] = top(&body, 1);
     if (s == KR_SCREEN_MAIN || s == KR_SCREEN_POLICY || s == KR_SCREEN_TASKS ||
         s == KR_SCREEN_REQUESTS) {
@@ -81,7 +81,12 @@ static void small(kr_layout *l, kr_screen s, kr_rect body, const kr_layout_need 
         kr_rect st = top(&body, min(statement_rows(n, body.w - 2), body.h - 5));
         l->pane[KR_PANE_STATEMENT] = (kr_rect){st.x + 1, st.y, st.w - 2, st.h};
     }
-    l->pane[list[s]] = (kr_rect){body.x + 1, body.y, body.w - 2, body.h};
+    if (s == KR_SCREEN_REEVAL)
+        l->pane[KR_PANE_JOB] = top(&body, 5);
+    if (s == KR_SCREEN_REQUEST)
+        l->pane[KR_PANE_ANSWERS] = top(&body, 6);
+    kr_pane main = s == KR_SCREEN_REQUEST && n->heads ? KR_PANE_HEADS : list[s];
+    l->pane[main] = (kr_rect){body.x + 1, body.y, body.w - 2, body.h};
 }
 
 /* --- Main ------------------------------------------------------------------------------------- */
@@ -225,6 +230,44 @@ static void points_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
     l->pane[KR_PANE_POINTS] = body;
 }
 
+static void reeval_screen(kr_layout *l, kr_rect body) {
+    l->pane[KR_PANE_LINE] = top(&body, 1);
+    if (l->step == KR_STEP_ONE) {
+        kr_rect in = open_box(l, body);
+        l->pane[KR_PANE_EVAL] = next(&in, 2);
+        l->pane[KR_PANE_JOB] = next(&in, 5);
+        l->pane[KR_PANE_RESULTS] = in;
+        return;
+    }
+    if (l->step >= KR_STEP_DASHBOARD) {
+        kr_rect head = top(&body, 11);
+        l->pane[KR_PANE_JOBS] = right(&head, head.w * 42 / 100);
+        l->pane[KR_PANE_EVAL] = top(&head, 4);
+        l->pane[KR_PANE_JOB] = head;
+    } else {
+        l->pane[KR_PANE_EVAL] = top(&body, 4);
+        l->pane[KR_PANE_JOB] = top(&body, 7);
+    }
+    l->pane[KR_PANE_RESULTS] = body;
+}
+
+static void request_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
+    l->pane[KR_PANE_LINE] = top(&body, 1);
+    kr_pane rest = n->heads ? KR_PANE_HEADS : KR_PANE_PROMPT;
+    if (l->step == KR_STEP_ONE) {
+        kr_rect in = open_box(l, body);
+        l->pane[KR_PANE_ANSWERS] = next(&in, 6);
+        l->pane[rest] = in;
+        return;
+    }
+    l->pane[KR_PANE_ANSWERS] = top(&body, l->step == KR_STEP_TWO ? 8 : 10);
+    if (l->step >= KR_STEP_DASHBOARD) {
+        l->pane[KR_PANE_HEADS] = right(&body, body.w * 42 / 100);
+        rest = KR_PANE_PROMPT;
+    }
+    l->pane[rest] = body;
+}
+
 kr_layout kr_layout_make(kr_screen s, int w, int h, const kr_layout_need *n) {
     kr_layout l = {.step = kr_layout_step(w, h)};
     kr_rect body = {0, 0, w, h};
@@ -252,9 +295,9 @@ kr_layout kr_layout_make(kr_screen s, int w, int h, const kr_layout_need *n) {
         requests_screen(&l, body, n);
     else if (s == KR_SCREEN_POINTS)
         points_screen(&l, body, n);
-    else {
-        l.pane[KR_PANE_LINE] = top(&body, 1);
-        l.pane[KR_PANE_TEXT] = body;
-    }
+    else if (s == KR_SCREEN_REEVAL)
+        reeval_screen(&l, body);
+    else
+        request_screen(&l, body, n);
     return l;
 }

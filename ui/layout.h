@@ -15,6 +15,8 @@ typedef enum {
     KR_PANE_VERDICT, KR_PANE_STATEMENT, KR_PANE_METHODS, KR_PANE_LEVELS, KR_PANE_PLOT,
     KR_PANE_TASKS,
     KR_PANE_MAP, KR_PANE_CELL, KR_PANE_DROPS, KR_PANE_REQUESTS, KR_PANE_POINTS, KR_PANE_TEXT,
+    KR_PANE_EVAL, KR_PANE_JOB, KR_PANE_JOBS, KR_PANE_RESULTS, /* re-evaluation */
+    KR_PANE_ANSWERS, KR_PANE_PROMPT, KR_PANE_HEADS,           /* one request of it */
     KR_PANE_SMALL, /* the one line of a window that is too small */
     KR_PANE_COUNT
 } kr_pane;
@@ -29,6 +31,7 @@ typedef struct {
     int methods, levels, tasks, points, map_rows;
     const char *statement; /* its length decides on rows */
     bool plot;             /* plots are wanted */
+    bool heads;            /* heads rather than the prompt, where not both fit */
 } kr_layout_need;
 
 /* Panes that are not on this screen have w = h = 0. When `box` is not empty the framed panes share

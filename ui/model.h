@@ -10,6 +10,7 @@
 #include "ui/app.h"
 #include "ui/layout.h"
 #include "ui/prompt.h"
+#include "ui/reeval.h"
 #include "ui/widget.h"
 #include "verdict/verdict.h"
 
@@ -129,7 +130,7 @@ struct kr_app {
     bool on_field; /* the last key was about the contract, not about a list: where the cursor is */
     kr_history undo, redo;
 
-    kr_list methods, tasks, requests, points, text;
+    kr_list methods, tasks, requests, points, results, text;
     size_t method;      /* selected */
     int level;          /* candidate of the selected method that Policy, Tasks and Requests show */
     bool level_pinned;  /* chosen by hand; else it follows the verdict */
@@ -150,6 +151,10 @@ struct kr_app {
     kr_message messages[KR_MESSAGE_MAX];
     size_t n_messages;
     bool message_on, help_statement;
+
+    kr_reeval *re;
+    kr_screen re_back; /* where the request view returns to */
+    bool colored;      /* the terminal shows colours, so that styles need no marks beside them */
 
     kr_layout lay;
     kr_facts f;
@@ -221,7 +226,7 @@ void kr_point_free(kr_saved_point *p);
 size_t kr_points_unsaved(const kr_app *a);
 /* Writes what the screen offers to a file; asks first when it exists. */
 typedef enum { KR_OUT_POINT, KR_OUT_POINTS_JSON, KR_OUT_POINTS_CSV, KR_OUT_MAP, KR_OUT_SCREEN,
-               KR_OUT_APPEND } kr_out;
+               KR_OUT_APPEND, KR_OUT_RESULTS } kr_out;
 void kr_out_ask(kr_app *a, kr_out what);
 void kr_out_write(kr_app *a, kr_out what, const char *path, bool replace);
 
@@ -253,7 +258,14 @@ void kr_draw_tasks(kr_view *v, kr_rect r);
 void kr_draw_task_levels(kr_view *v, kr_rect r);
 void kr_draw_requests(kr_view *v, kr_rect r);
 void kr_draw_points(kr_view *v, kr_rect r);
-void kr_draw_text(kr_view *v, kr_rect r); /* help, messages, re-evaluation */
+void kr_draw_text(kr_view *v, kr_rect r); /* help, messages */
+void kr_draw_eval(kr_view *v, kr_rect r);
+void kr_draw_job(kr_view *v, kr_rect r);
+void kr_draw_jobs(kr_view *v, kr_rect r);
+void kr_draw_results(kr_view *v, kr_rect r);
+void kr_draw_answers(kr_view *v, kr_rect r);
+void kr_draw_prompt_text(kr_view *v, kr_rect r);
+void kr_draw_heads(kr_view *v, kr_rect r);
 /* Text of a verdict's headline, "SNAPKV ✔ CERTIFIED at 65 %". */
 void kr_headline(const kr_app *a, char *out, size_t cap, kr_role *role);
 void kr_cell_words(const kr_app *a, char *out, size_t cap); /* the map's cell in one line */

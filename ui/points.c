@@ -206,6 +206,12 @@ static kr_status write_out(kr_app *a, kr_out what, const char *path, bool replac
     case KR_OUT_POINTS_CSV: points_text(a, true, &b); break;
     case KR_OUT_MAP: st = map_text(a, &b, err); break;
     case KR_OUT_SCREEN: screen_text(a, &b); break;
+    case KR_OUT_RESULTS:
+        if (kr_reeval_text(a, &b, err) != KR_OK) {
+            kr_buf_free(&b);
+            return err->code;
+        }
+        break;
     }
     if (st == KR_OK)
         st = b.failed || b.s == NULL ? kr_fail(err, KR_ENOMEM, "out of memory")
@@ -216,7 +222,7 @@ static kr_status write_out(kr_app *a, kr_out what, const char *path, bool replac
 
 static const char *what_words(kr_out what) {
     static const char *const words[] = {"operating point", "points",         "points", "map",
-                                        "screen",          "operating point"};
+                                        "screen",          "operating point", "results"};
     return words[what];
 }
 
@@ -253,13 +259,14 @@ static void free_name(char *out, size_t cap, const char *stem, const char *ext, 
 }
 
 void kr_out_ask(kr_app *a, kr_out what) {
-    static const char *const ext[] = {"json", "json", "csv", "csv", "txt", "csv"};
+    static const char *const ext[] = {"json", "json", "csv", "csv", "txt", "csv", "jsonl"};
     char stem[160], name[200], level[32], label[80];
     const char *method = kr_calib_method(a->calib, a->method)->name;
     kr_level_label(a, a->method, kr_analysis_line(a->an, a->method)->certified, level);
     level[strcspn(level, " ")] = '\0';
     switch (what) {
     case KR_OUT_POINT: snprintf(stem, sizeof stem, "kvrisk-%.60s-%s", method, level); break;
+    case KR_OUT_RESULTS: snprintf(stem, sizeof stem, "kvrisk-reeval-%.60s", method); break;
     case KR_OUT_MAP: snprintf(stem, sizeof stem, "kvrisk-map-%.60s", method); break;
     case KR_OUT_SCREEN: snprintf(stem, sizeof stem, "kvrisk-%s", kr_screen_name(a->screen)); break;
     case KR_OUT_POINTS_JSON:

@@ -38,8 +38,15 @@ kr_status kr_print_screen(const char *path, const kr_print_options *o, char **ou
         return st;
     kr_app_resize(a, o->w, o->h);
     kr_app_show(a, screen);
-    if (o->keys != NULL)
-        kr_app_type(a, o->keys);
+    for (const char *k = o->keys; k != NULL && *k != '\0';) { /* each sees what the last one did */
+        uint32_t cp;
+        char one[8] = "";
+        size_t n = (unsigned char)*k < 0x80 ? 1 : (size_t)kr_text_next(k, &cp);
+        memcpy(one, k, n);
+        kr_app_type(a, one);
+        kr_app_wait(a);
+        k += n;
+    }
     if (kr_app_waiting(a))
         kr_app_settle(a);
     kr_canvas *c = kr_canvas_new(o->w, o->h, kr_app_settings_of(a).look);

@@ -14,7 +14,7 @@
 #include "ui/print.h"
 #include "ui/term.h"
 
-enum { EXIT_USAGE = 2, TICK_MS = 1000, MAX_KEYS_A_FRAME = 64, MANY_BYTES = 16 << 20 };
+enum { EXIT_USAGE = 2, TICK_MS = 1000, FRAME_MS = 40, MAX_KEYS_A_FRAME = 64, MANY_BYTES = 16 << 20 };
 
 typedef struct {
     const char *file, *size, *theme;
@@ -227,19 +227,38 @@ static bool handle(session *s, const kr_event *e) {
     return false;
 }
 
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static void loop(session *s) {
     int w, h;
     kr_term_size(&w, &h);
     kr_app_resize(s->app, w, h);
-    bool changed = true;
+    bool changed = true, heard = false;
+    double drawn = 0;
     while (!kr_app_done(s->app) && s->signal == 0) {
+        changed |= heard && seconds() - drawn >= FRAME_MS * 1e-3;
         if (changed && !draw(s))
             return;
+        drawn = changed ? seconds() : drawn;
+        heard &= !changed;
         bool waiting = kr_app_waiting(s->app);
-        kr_event e = kr_term_wait(-1, waiting ? 0 : TICK_MS);
+        bool busy = kr_app_busy(s->app);
+        kr_event e = kr_term_wait(busy ? kr_app_job_fd(s->app) : -1,
+                                  waiting         ? 0
+                                  : busy || heard ? FRAME_MS
+                                                  : TICK_MS);
         if (waiting && e.kind == KR_EVENT_NONE) {
             kr_app_settle(s->app);
             changed = true;
+            continue;
+        }
+        if (e.kind == KR_EVENT_JOB) { /* what it says is read at once, and drawn now and then */
+            heard |= kr_app_hear(s->app);
+            changed = false;
             continue;
         }
         changed = handle(s, &e);
@@ -322,6 +341,7 @@ static int interactive(const char *path, const options *o) {
         KR_OK)
         return end(&s, no_terminal(&err, path));
     kr_app_set_look(s.app, kr_term_look());
+    kr_app_set_colored(s.app, kr_term_depth() != KR_DEPTH_MONO);
     s.config.set.look = kr_term_look();
     describe(&s);
     loop(&s);

@@ -1,4 +1,4 @@
-/* Help from the key table, messages, the whole statement, and what re-evaluation lacks. */
+/* Help from the key table, messages, the whole statement. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -136,49 +136,20 @@ static void messages_page(page *p) {
     }
 }
 
-static void reeval_page(page *p) {
-    const kr_app *a = p->v->a;
-    char s[300], level[32];
-    kr_level_label(a, a->method, a->level, level);
-    put_line(p, KR_ROLE_WARN, "Re-evaluation is not in this version.", 0, KR_ROLE_TEXT, NULL);
-    put_line(p, KR_ROLE_TEXT, "", 0, KR_ROLE_TEXT, NULL);
-    paragraph(
-        p, KR_ROLE_TEXT,
-        "This screen will run a chosen policy on a sample of requests with the CPU kernels and "
-        "show the "
-        "answer with full KV beside the answer with the evicted cache, request by request.");
-    put_line(p, KR_ROLE_TEXT, "", 0, KR_ROLE_TEXT, NULL);
-    put_line(p, KR_ROLE_DIM, "missing", 12, KR_ROLE_TEXT,
-             "the job that runs the evaluation from here, and its cancelling");
-    put_line(p, KR_ROLE_DIM, "missing", 12, KR_ROLE_TEXT,
-             "a model and sample requests that belong to this file");
-    put_line(p, KR_ROLE_DIM, "meanwhile", 12, KR_ROLE_TEXT,
-             "kvrisk eval in a shell; kvrisk eval --help says how");
-    put_line(p, KR_ROLE_TEXT, "", 0, KR_ROLE_TEXT, NULL);
-    snprintf(
-        s, sizeof s,
-        "Selected: %s at %s. What was measured for it, request by request, is on Tasks (4, then "
-        "Enter).",
-        kr_calib_method(a->calib, a->method)->name, level);
-    paragraph(p, KR_ROLE_TEXT, s);
-}
-
 void kr_draw_text(kr_view *v, kr_rect r) {
     kr_app *a = v->a;
-    bool help = a->screen == KR_SCREEN_HELP, messages = a->screen == KR_SCREEN_MESSAGES;
+    bool help = a->screen == KR_SCREEN_HELP;
     char title[160];
     snprintf(title, sizeof title, "%s%s%s",
              help && a->help_statement ? "statement"
              : help                    ? "help"
-             : messages                ? "messages"
-                                       : "re-evaluation",
+                                       : "messages",
              help && a->text.filter[0] != '\0' ? " with " : "", help ? a->text.filter : "");
-    kr_rect in = kr_view_pane(v, r, title, help || messages ? "Esc closes" : NULL);
+    kr_rect in = kr_view_pane(v, r, title, "Esc closes");
     page p = {.v = v, .in = in, .filter = help ? a->text.filter : "", .top = 0};
     void (*draw)(page *) = help && a->help_statement ? statement_page
                            : help                    ? help_page
-                           : messages                ? messages_page
-                                                     : reeval_page;
+                                                     : messages_page;
     p.top = 1 << 20; /* count the lines first */
     draw(&p);
     int n = p.line, top = a->text.at > n - in.h ? n - in.h : a->text.at;

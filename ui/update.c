@@ -159,6 +159,9 @@ static void move(kr_app *a, int by) {
     case KR_SCREEN_TASKS: move_list(&a->tasks, by, (int)a->tasks.n); break;
     case KR_SCREEN_REQUESTS: move_list(&a->requests, by, (int)a->requests.n); break;
     case KR_SCREEN_POINTS: move_list(&a->points, by, (int)a->n_saved); break;
+    case KR_SCREEN_REEVAL:
+        move_list(&a->results, by, (int)kr_reeval_listed_count(a));
+        break;
     default: move_list(&a->text, by, (int)a->text.n + 1); break;
     }
 }
@@ -166,6 +169,19 @@ static void move(kr_app *a, int by) {
 static int page(const kr_app *a) { return a->h > 12 ? a->h - 10 : 2; }
 
 /* --- single actions --------------------------------------------------------------------------- */
+
+static void open_result(kr_app *a) {
+    const kr_measure *m = kr_reeval_listed(a, (size_t)a->results.at);
+    if (m == NULL) {
+        kr_app_say(a, false, "no results yet; r starts");
+        return;
+    }
+    const kr_re_run *u = kr_reeval_shown(a);
+    size_t q = m->q;
+    kr_app_select_method(a, u->method);
+    a->level = (int)(m->policy - kr_calib_method(a->calib, u->method)->first);
+    kr_reeval_open(a, q);
+}
 
 static void enter(kr_app *a) {
     kr_contract c = kr_analysis_contract(a->an);
@@ -188,6 +204,7 @@ static void enter(kr_app *a) {
         }
         break;
     case KR_SCREEN_POINTS: kr_points_go(a); break;
+    case KR_SCREEN_REEVAL: open_result(a); break;
     default: break;
     }
 }
@@ -222,7 +239,9 @@ static void back(kr_app *a) {
         l->filter[0] = '\0';
         return;
     }
-    if (a->screen == KR_SCREEN_REQUESTS)
+    if (a->screen == KR_SCREEN_REQUEST)
+        kr_app_show(a, a->re_back);
+    else if (a->screen == KR_SCREEN_REQUESTS)
         kr_app_show(a, KR_SCREEN_TASKS);
     else if (a->screen != KR_SCREEN_MAIN)
         kr_app_show(a, KR_SCREEN_MAIN);
@@ -257,13 +276,16 @@ static void next_alphabet(kr_app *a) {
 
 void kr_app_quit(kr_app *a, bool ask) {
     size_t n = kr_points_unsaved(a);
-    if (!ask || n == 0) {
+    bool busy = kr_reeval_busy(a);
+    if (!ask || (n == 0 && !busy)) {
         a->done = true;
         return;
     }
-    char label[160];
-    snprintf(label, sizeof label, "%zu point%s not exported. Quit anyway? y/N ", n,
-             n == 1 ? " is" : "s are");
+    char label[160], points[80] = "";
+    if (n > 0)
+        snprintf(points, sizeof points, "%zu point%s not exported. ", n, n == 1 ? " is" : "s are");
+    snprintf(label, sizeof label, "%s%sQuit anyway? y/N ", points,
+             busy ? "A job is at work and would end. " : "");
     a->pending = KR_ACT_QUIT;
     kr_prompt_open(&a->prompt, KR_PROMPT_YESNO, label, "");
 }
@@ -356,7 +378,14 @@ void kr_app_act(kr_app *a, kr_action act) {
         if (a->screen != KR_SCREEN_REQUESTS)
             kr_app_show(a, KR_SCREEN_REQUESTS);
         break;
-    case KR_ACT_REEVALUATE: kr_app_show(a, KR_SCREEN_REEVAL); break;
+    case KR_ACT_REEVALUATE: kr_reeval_start_here(a); break;
+    case KR_ACT_CANCEL: kr_reeval_cancel(a); break;
+    case KR_ACT_DIFFERING:
+        a->re->differing = !a->re->differing;
+        a->results = (kr_list){.at = 0};
+        break;
+    case KR_ACT_HEADS: a->re->view_heads = !a->re->view_heads; break;
+    case KR_ACT_SAVE_RESULTS: kr_out_ask(a, KR_OUT_RESULTS); break;
     case KR_ACT_EXPORT: export_key(a); break;
     case KR_ACT_APPEND:
         kr_out_ask(a, a->screen == KR_SCREEN_POINTS ? KR_OUT_POINTS_CSV : KR_OUT_APPEND);
@@ -523,6 +552,8 @@ void kr_app_key(kr_app *a, int key) {
         kr_app_act(a, act);
     }
     kr_facts_refresh(a);
+    if (a->screen == KR_SCREEN_REQUEST)
+        kr_reeval_need(a);
 }
 
 /* --- mouse ------------------------------------------------------------------------------------ */

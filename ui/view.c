@@ -53,18 +53,20 @@ static int title_state(kr_view *v, kr_rect r) {
     const kr_app *a = v->a;
     kr_state s = kr_analysis_state(a->an);
     bool ascii = kr_canvas_look(v->c) == KR_LOOK_ASCII;
-    char state[48], whole[96];
+    char state[48], whole[136], job[40], part[48];
+    kr_reeval_title(a, job);
+    snprintf(part, sizeof part, "   %s", job);
     if (ascii)
         snprintf(state, sizeof state, "[%s]", kr_state_name(s));
     else
         snprintf(state, sizeof state, "%s %s", s == KR_STATE_LOCKED ? "●" : "○", kr_state_name(s));
-    snprintf(whole, sizeof whole, "%s%s   no job", a->file_changed ? "[file changed]  " : "",
-             state);
+    snprintf(whole, sizeof whole, "%s%s%s", a->file_changed ? "[file changed]  " : "", state,
+             part);
     int x = r.w - 1 - kr_text_width(whole), at = x;
     if (a->file_changed)
         at += kr_canvas_str(v->c, r, at, 0, KR_ROLE_WARN, "[file changed]  ");
     at += kr_canvas_str(v->c, r, at, 0, state_role(s), state);
-    kr_canvas_str(v->c, r, at, 0, KR_ROLE_DIM, "   no job");
+    kr_canvas_str(v->c, r, at, 0, kr_reeval_busy(a) ? KR_ROLE_VALUE : KR_ROLE_DIM, part);
     return x;
 }
 
@@ -126,8 +128,12 @@ static void draw_tabs(kr_view *v, kr_rect r) {
     kr_screen now = v->a->screen;
     if (now == KR_SCREEN_REQUESTS)
         now = KR_SCREEN_TASKS;
+    else if (now == KR_SCREEN_REQUEST)
+        now = KR_SCREEN_REEVAL;
     else if (now > KR_SCREEN_POINTS)
-        now = v->a->back == KR_SCREEN_REQUESTS ? KR_SCREEN_TASKS : v->a->back;
+        now = v->a->back == KR_SCREEN_REQUESTS  ? KR_SCREEN_TASKS
+              : v->a->back == KR_SCREEN_REQUEST ? KR_SCREEN_REEVAL
+                                                : v->a->back;
     int gap = tab_gap(r.w), x = 1;
     for (int i = 0; i < 6; i++) {
         bool open = i == (int)now;
@@ -174,6 +180,9 @@ static const char *context(const kr_app *a, char buf[256]) {
     case KR_SCREEN_TASKS:
         return "the certificate is for the mixture; the tasks' intervals are a diagnosis";
     case KR_SCREEN_POINTS: return "points are kept until kvrisk ends; export what shall stay";
+    case KR_SCREEN_REEVAL: return "jobs go on while you look at other screens; :eval changes what is run";
+    case KR_SCREEN_REQUEST:
+        return "= all heads keep it, digits tenths of them, blank none; # ! at an answer";
     case KR_SCREEN_HELP: return "the filter (/) finds keys and commands by their text";
     case KR_SCREEN_REQUESTS:
         return "drop = full utility minus policy utility; an event when above the tolerance";
@@ -259,6 +268,10 @@ static void (*const drawers[KR_PANE_COUNT])(kr_view *, kr_rect) = {
     [KR_PANE_MAP] = kr_draw_map,         [KR_PANE_CELL] = kr_draw_cell,
     [KR_PANE_DROPS] = kr_draw_drops,     [KR_PANE_REQUESTS] = kr_draw_requests,
     [KR_PANE_POINTS] = kr_draw_points,   [KR_PANE_TEXT] = kr_draw_text,
+    [KR_PANE_EVAL] = kr_draw_eval,       [KR_PANE_JOB] = kr_draw_job,
+    [KR_PANE_JOBS] = kr_draw_jobs,       [KR_PANE_RESULTS] = kr_draw_results,
+    [KR_PANE_ANSWERS] = kr_draw_answers, [KR_PANE_PROMPT] = kr_draw_prompt_text,
+    [KR_PANE_HEADS] = kr_draw_heads,
 };
 
 static void too_small(kr_view *v, kr_rect r) {

@@ -54,7 +54,8 @@ static void panes_never_overlap_or_leave_the_screen_at_any_size(void **state) {
                             many,
                             13,
                             many == 0 ? "" : statement,
-                            many != 2};
+                            many != 2,
+                            many == 1};
         for (int s = 0; s < KR_SCREEN_COUNT; s++)
             for (int w = 1; w <= 200; w++)
                 for (int h = 1; h <= 60; h++)
@@ -65,7 +66,7 @@ static void panes_never_overlap_or_leave_the_screen_at_any_size(void **state) {
 static void the_statement_is_on_every_screen_that_shows_a_verdict(void **state) {
     (void)state;
     static const kr_screen screens[] = {KR_SCREEN_MAIN, KR_SCREEN_POLICY, KR_SCREEN_TASKS};
-    kr_layout_need n = {9, 13, 6, 0, 13, statement, true};
+    kr_layout_need n = {9, 13, 6, 0, 13, statement, true, false};
     for (size_t s = 0; s < 3; s++)
         for (int w = KR_MIN_W; w <= 200; w += 3)
             for (int h = KR_MIN_H; h <= 60; h++) {
@@ -77,7 +78,7 @@ static void the_statement_is_on_every_screen_that_shows_a_verdict(void **state) 
 
 static void panes_come_in_steps(void **state) {
     (void)state;
-    kr_layout_need n = {9, 13, 6, 0, 13, statement, true};
+    kr_layout_need n = {9, 13, 6, 0, 13, statement, true, false};
     assert_int_equal(kr_layout_step(59, 40), KR_STEP_REFUSE);
     assert_int_equal(kr_layout_step(60, 16), KR_STEP_SMALL);
     assert_int_equal(kr_layout_step(80, 24), KR_STEP_ONE);

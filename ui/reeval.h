@@ -1,0 +1,134 @@
+/* reeval.h - re-evaluation on sample requests: what is asked for, the children that work on it, and
+ * what came back. The work is done by `kvrisk eval` in another process; nothing here computes with
+ * a model. For the files of ui/ only. */
+#ifndef KR_UI_REEVAL_H
+#define KR_UI_REEVAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "calib/calib.h"
+#include "sample/request.h"
+#include "ui/eval_line.h"
+#include "ui/job.h"
+
+typedef struct kr_app kr_app;
+
+enum { KR_RE_RUNS = 24, KR_RE_SAMPLES = 4000, KR_RE_NICE = 10 };
+#define KR_RE_NO_ROW ((size_t)-1)
+
+/* One request under one policy. */
+typedef struct {
+    size_t q;      /* request, of the requests file */
+    size_t policy; /* of the calibration set */
+    int64_t utility, full; /* nano-units or KR_MISSING */
+    char *answer;
+    double retained, margin, full_margin;
+    int64_t bytes, parted;
+    kr_eval_heads heads; /* positions only where a single request was asked for */
+} kr_measure;
+
+/* One request with full KV. */
+typedef struct {
+    bool known;
+    char *answer;
+    int64_t n, bytes, steps;
+    double prefill_s, score_s, decode_s;
+    char *pieces; /* texts of the prompt's tokens, as in kr_eval_line; NULL until asked for */
+    size_t *piece_at, n_pieces;
+} kr_full_run;
+
+/* One child and what it was asked for. */
+typedef struct {
+    int number;        /* of jobs on samples, from 1 */
+    size_t method;
+    size_t *want;      /* [n_want] requests, in the order of the work */
+    size_t n_want;
+    size_t *policies;  /* [n_policies] */
+    size_t n_policies;
+    size_t *result;    /* [n_result] of the measures, request after request */
+    size_t n_result, failed, odd; /* odd: lines that could not be understood */
+    bool random;       /* a random sample, not chosen requests */
+    char what[96];     /* "sample of 100", "events of vt" */
+    kr_job *job;       /* NULL once it has ended */
+    kr_job_state state;
+    int64_t at;        /* request at work, from 1; 0 before the first */
+    char phase[16], message[240], end[48];
+    int64_t tokens;    /* of prompts and answers so far */
+    double seconds, first_s; /* first_s: until the first request was done */
+    int64_t peak;
+} kr_re_run;
+
+typedef struct {
+    char program[256]; /* this program */
+    char model[512], requests[512], task[128];
+    char protocol[32];
+    size_t samples, threads;
+    uint64_t seed;
+    double max_seconds;
+    size_t max_bytes;
+
+    kr_sample_requests *file; /* NULL until a job is asked for */
+    size_t *row;              /* [file->n] of the calibration set, KR_RE_NO_ROW: none */
+    kr_full_run *full;        /* [file->n] */
+    kr_measure *m;
+    size_t n_m, cap_m;
+
+    kr_re_run run[KR_RE_RUNS]; /* jobs on samples, oldest first */
+    size_t n_runs, shown;
+    int numbers;
+    kr_re_run one;             /* the job on a single request */
+    bool one_again;            /* another was asked for while it was at work */
+
+    bool differing; /* list only results that differ from the stored ones */
+    size_t view_q;  /* request view: which */
+    bool view_heads;
+} kr_reeval;
+
+kr_reeval *kr_reeval_new(const kr_app *a); /* NULL: memory */
+void kr_reeval_free(kr_reeval *r);         /* ends all children; NULL is allowed */
+/* Everything measured belongs to a calibration set: for when another one is read. */
+void kr_reeval_forget(kr_app *a);
+
+/* Starts what `r` means on the present screen. */
+void kr_reeval_start_here(kr_app *a);
+void kr_reeval_cancel(kr_app *a);
+/* Reads what children said; true when there is something new. */
+bool kr_reeval_poll(kr_app *a);
+bool kr_reeval_busy(const kr_app *a);
+/* Waits until all children have ended: for output without a terminal. */
+void kr_reeval_wait(kr_app *a);
+/* :eval NAME VALUE */
+void kr_reeval_set(kr_app *a, const char *name, const char *value);
+
+/* The job that is shown; NULL before the first. */
+const kr_re_run *kr_reeval_shown(const kr_app *a);
+/* "no job", "job 2  57 %", "job 2 done". */
+void kr_reeval_title(const kr_app *a, char out[40]);
+
+/* What a job found at the tolerance, over results with a utility or without. */
+typedef struct {
+    size_t n, events, stored_n, stored_events, agree; /* stored_n: rows that the file has, too */
+    double lo, hi; /* of the rate, at any stopping time; NaN where requests were chosen */
+    int64_t differ_most;      /* nano-units */
+} kr_re_sums;
+kr_re_sums kr_reeval_sums(const kr_app *a, const kr_re_run *run);
+/* Utility and full utility equal to the stored ones. False where nothing is stored, too. */
+bool kr_reeval_agrees(const kr_app *a, const kr_measure *m);
+/* Results in the list: the n-th shown; NULL beyond. */
+const kr_measure *kr_reeval_listed(const kr_app *a, size_t n);
+size_t kr_reeval_listed_count(const kr_app *a);
+
+/* --- the request view ------------------------------------------------------------------------- */
+void kr_reeval_open(kr_app *a, size_t q);
+/* Asks for what the view lacks at the present method. */
+void kr_reeval_need(kr_app *a);
+/* With positions where `whole`; NULL when not measured. */
+const kr_measure *kr_reeval_find(const kr_app *a, size_t q, size_t policy, bool whole);
+
+/* The results of the job that is shown as a calibration file (JSON Lines), answers included. */
+kr_status kr_reeval_text(const kr_app *a, kr_buf *out, kr_error *err);
+
+#endif

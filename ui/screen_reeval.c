@@ -1,0 +1,273 @@
+/* Re-evaluation: what is asked for, the job, and its results beside the stored ones. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/model.h"
+
+static void utility_text(int64_t u, char out[24]) {
+    if (u == KR_MISSING)
+        snprintf(out, 24, "missing");
+    else
+        snprintf(out, 24, "%.4f", (double)u / 1e9);
+}
+
+static void policy_label(const kr_app *a, size_t method, size_t policy, char out[128]) {
+    char level[32];
+    const kr_method *m = kr_calib_method(a->calib, method);
+    kr_level_label(a, method, (int)(policy - m->first), level);
+    snprintf(out, 128, "%.80s at %s", m->name, level);
+}
+
+/* Label and value one after another; returns the next column. */
+static int pair(kr_view *v, kr_rect in, int x, int y, const char *label, const char *value) {
+    x += kr_canvas_str(v->c, in, x, y, KR_ROLE_DIM, label) + 1;
+    return x + kr_canvas_str(v->c, in, x, y, KR_ROLE_VALUE, value) + 3;
+}
+
+/* --- what is asked for ------------------------------------------------------------------------ */
+
+void kr_draw_eval(kr_view *v, kr_rect r) {
+    kr_app *a = v->a;
+    const kr_reeval *e = a->re;
+    char title[160], s[128];
+    policy_label(a, a->method, kr_app_policy(a), s);
+    snprintf(title, sizeof title, "re-evaluate %s", s);
+    kr_rect in = kr_view_pane(v, r, title, "on the CPU, in the background");
+    if (a->lay.box.w > 0)
+        kr_frame_divider(v->c, a->lay.box, 0, title, "on the CPU, in the background");
+    int x = pair(v, in, 0, 0, "model", e->model[0] != '\0' ? kr_file_name(e->model) : "none");
+    snprintf(s, sizeof s, "%.100s", e->requests[0] != '\0' ? kr_file_name(e->requests) : "none");
+    pair(v, in, x, 0, "requests", s);
+    snprintf(s, sizeof s, "%zu of %.60s", e->samples, e->task[0] != '\0' ? e->task : "all tasks");
+    x = pair(v, in, 0, 1, "sample", s);
+    snprintf(s, sizeof s, "%llu", (unsigned long long)e->seed);
+    x = pair(v, in, x, 1, "seed", s);
+    snprintf(s, sizeof s, "%zu", e->threads);
+    x = pair(v, in, x, 1, "threads", s);
+    snprintf(s, sizeof s, "%.0f s", e->max_seconds);
+    x = pair(v, in, x, 1, "limit", s);
+    kr_canvas_str(v->c, in, x, 1, KR_ROLE_VALUE, e->protocol);
+}
+
+/* --- the job ---------------------------------------------------------------------------------- */
+
+static void draw_progress(kr_view *v, kr_rect in, const kr_re_run *u) {
+    const kr_app *a = v->a;
+    size_t done = u->n_result + u->failed;
+    int bar = in.w >= 90 ? 30 : 20;
+    char s[200];
+    kr_bar(v->c, in, 0, 0, bar, u->n_want > 0 ? (double)done / (double)u->n_want : 0,
+           KR_ROLE_CURVE);
+    snprintf(s, sizeof s, "%zu/%zu", done, u->n_want);
+    int x = bar + 2 + kr_canvas_str(v->c, in, bar + 2, 0, KR_ROLE_VALUE, s) + 2;
+    if (u->job == NULL) {
+        snprintf(s, sizeof s, "%s%s%s, %.2f s, %.0f tokens/s", kr_job_state_name(u->state),
+                 u->state == KR_JOB_FAILED ? ": " : "", u->state == KR_JOB_FAILED ? u->end : "",
+                 u->seconds, u->seconds > 0 ? (double)u->tokens / u->seconds : 0.0);
+        kr_canvas_str(v->c, in, x, 0, u->state == KR_JOB_DONE ? KR_ROLE_TEXT : KR_ROLE_WARN, s);
+        return;
+    }
+    double t = kr_job_seconds(u->job);
+    const char *id = done < u->n_want ? a->re->file->item[u->want[done]].id : "";
+    snprintf(s, sizeof s, "%.1f s, %.0f tokens/s, %.0f MB  %s %.60s", t,
+             t > 0 ? (double)u->tokens / t : 0.0, (double)kr_job_bytes(u->job) / 1e6, u->phase, id);
+    kr_canvas_str(v->c, in, x, 0, KR_ROLE_TEXT, s);
+}
+
+static void draw_events(kr_view *v, kr_rect in, const kr_re_sums *s) {
+    char text[160];
+    snprintf(text, sizeof text, "%zu of %zu", s->events, s->n);
+    int x = pair(v, in, 0, 1, "events", text);
+    snprintf(text, sizeof text, "%zu of %zu", s->stored_events, s->stored_n);
+    x = pair(v, in, x, 1, "stored", text);
+    snprintf(text, sizeof text, "%zu of %zu", s->agree, s->stored_n);
+    x = pair(v, in, x, 1, "same utilities", text);
+    if (s->agree < s->stored_n) {
+        if (s->differ_most == INT64_MAX)
+            snprintf(text, sizeof text, "one side lacks a utility");
+        else
+            snprintf(text, sizeof text, "at most %.4f apart", (double)s->differ_most / 1e9);
+        kr_canvas_str(v->c, in, x, 1, KR_ROLE_WARN, text);
+    }
+}
+
+/* Requests without any event that certify a risk target: (1 - risk)^n <= 1 - confidence. */
+static double needed(const kr_contract *c) {
+    return ceil(log1p(-kr_dec_double(c->confidence)) / log1p(-kr_dec_double(c->risk)) - 1e-9);
+}
+
+static void draw_interval(kr_view *v, kr_rect in, const kr_re_run *u, const kr_re_sums *s) {
+    const kr_app *a = v->a;
+    kr_contract c = kr_analysis_contract(a->an);
+    char text[300], conf[40], risk[40];
+    kr_field_text(a, KR_FIELD_CONFIDENCE, conf);
+    kr_field_text(a, KR_FIELD_RISK, risk);
+    if (!u->random) {
+        kr_canvas_field(v->c, in, 0, 2, in.w, KR_LEFT, KR_ROLE_DIM,
+                        "chosen requests: their rate of events says nothing of the others");
+        return;
+    }
+    snprintf(text, sizeof text, "rate %.1f %% to %.1f %% at %s whenever you stop; exploratory",
+             100 * s->lo, 100 * s->hi, conf);
+    kr_canvas_field(v->c, in, 0, 2, in.w, KR_LEFT, KR_ROLE_TEXT, text);
+    double need = needed(&c);
+    if ((double)s->n < need)
+        snprintf(text, sizeof text,
+                 "%zu requests certify nothing: %s at %s takes %.0f without an event", s->n, risk,
+                 conf, need);
+    else
+        snprintf(text, sizeof text,
+                 "looking again at rows that were judged already certifies nothing new");
+    kr_canvas_field(v->c, in, 0, 3, in.w, KR_LEFT, KR_ROLE_DIM, text);
+}
+
+static void draw_remark(kr_view *v, kr_rect in, const kr_re_run *u) {
+    char s[320] = "";
+    if (u->odd > 0)
+        snprintf(s, sizeof s, "%zu lines of the job were not understood. %s", u->odd, u->message);
+    else if (u->failed > 0)
+        snprintf(s, sizeof s, "%zu without a result: %s", u->failed, u->message);
+    else if (u->message[0] != '\0')
+        snprintf(s, sizeof s, "it says: %s", u->message);
+    else if (u->job == NULL && u->n_result < u->n_want)
+        snprintf(s, sizeof s, "partial: %zu of %zu requests; what is done is kept", u->n_result,
+                 u->n_want);
+    else if (u->job == NULL && u->first_s > 0 && in.w >= 100 && u->peak > 0)
+        snprintf(s, sizeof s, "at most %.0f MB", (double)u->peak / 1e6);
+    kr_canvas_field(v->c, in, 0, 4, in.w, KR_LEFT, KR_ROLE_WARN, s);
+}
+
+void kr_draw_job(kr_view *v, kr_rect r) {
+    kr_app *a = v->a;
+    const kr_re_run *u = kr_reeval_shown(a);
+    char title[200] = "no job yet", name[128];
+    if (u != NULL) {
+        policy_label(a, u->method, u->policies[0], name);
+        snprintf(title, sizeof title, "job %d: %s", u->number, name);
+    }
+    kr_rect in = kr_view_pane(v, r, title, u != NULL ? u->what : NULL);
+    if (u == NULL) {
+        kr_canvas_wrap(v->c, in, KR_ROLE_DIM,
+                       "r answers sample requests anew, with full KV and with this policy, and "
+                       "compares with the stored results. On Tasks (4) it takes the events of the "
+                       "task, on the list of requests the one request, with a look inside.");
+        return;
+    }
+    kr_re_sums s = kr_reeval_sums(a, u);
+    draw_progress(v, in, u);
+    draw_events(v, in, &s);
+    draw_interval(v, in, u, &s);
+    draw_remark(v, in, u);
+}
+
+void kr_draw_jobs(kr_view *v, kr_rect r) {
+    const kr_app *a = v->a;
+    const kr_reeval *e = a->re;
+    kr_rect in = kr_view_pane(v, r, "jobs", NULL);
+    char s[200], name[128];
+    if (e->n_runs == 0)
+        kr_canvas_str(v->c, in, 0, 0, KR_ROLE_DIM, "none yet");
+    int from = (int)e->n_runs > in.h ? (int)e->n_runs - in.h : 0;
+    for (int y = 0; y + from < (int)e->n_runs && y < in.h; y++) {
+        const kr_re_run *u = &e->run[y + from];
+        kr_re_sums sums = kr_reeval_sums(a, u);
+        policy_label(a, u->method, u->policies[0], name);
+        snprintf(s, sizeof s, "%2d  %-28.28s %4zu/%-4zu %-9.9s %3zu event%s", u->number, name,
+                 u->n_result, u->n_want,
+                 kr_job_state_name(u->job != NULL ? KR_JOB_RUNNING : u->state), sums.events,
+                 sums.events == 1 ? "" : "s");
+        kr_canvas_field(v->c, in, 0, y, in.w, KR_LEFT,
+                        u == kr_reeval_shown(a) ? KR_ROLE_VALUE : KR_ROLE_TEXT, s);
+    }
+}
+
+/* --- results ---------------------------------------------------------------------------------- */
+
+enum { NUMBER_W = 8 };
+
+static int right_field(kr_view *v, kr_rect in, int x, int y, kr_role role, const char *s) {
+    kr_canvas_field(v->c, in, x, y, NUMBER_W, KR_RIGHT, role, s);
+    return x + NUMBER_W;
+}
+
+static int id_width(int w) {
+    int room = w - 2 - (w >= 92 ? 18 : 0) - 5 * NUMBER_W - 14;
+    return room > 44 ? 44 : room < 8 ? 8 : room;
+}
+
+static void result_header(kr_view *v, kr_rect in) {
+    static const char *const heads[] = {"full", "stored", "policy", "stored", "drop"};
+    int x = 2 + id_width(in.w);
+    kr_canvas_str(v->c, in, 2, 0, KR_ROLE_DIM, "request");
+    if (in.w >= 92)
+        x += (kr_canvas_str(v->c, in, x, 0, KR_ROLE_DIM, "task"), 18);
+    for (int i = 0; i < 5; i++)
+        x = right_field(v, in, x, 0, KR_ROLE_DIM, heads[i]);
+}
+
+static void stored_text(const kr_app *a, const kr_measure *m, char full[24], char policy[24]) {
+    size_t row = a->re->row[m->q];
+    snprintf(full, 24, "-");
+    snprintf(policy, 24, "-");
+    if (row == KR_RE_NO_ROW)
+        return;
+    utility_text(kr_calib_row(a->calib, row).full, full);
+    utility_text(kr_calib_utility(a->calib, row, m->policy), policy);
+}
+
+static void result_row(kr_view *v, kr_rect in, int y, const kr_measure *m, int64_t tolerance) {
+    const kr_app *a = v->a;
+    const kr_sample_request *q = &a->re->file->item[m->q];
+    bool missing = m->full == KR_MISSING || m->utility == KR_MISSING;
+    bool event = missing || m->full - m->utility > tolerance;
+    char s[24], full[24], policy[24];
+    int x = 2, id = id_width(in.w);
+    kr_canvas_field(v->c, in, x, y, id - 1, KR_LEFT, KR_ROLE_TEXT, q->id);
+    x += id;
+    if (in.w >= 92) {
+        kr_canvas_field(v->c, in, x, y, 17, KR_LEFT, KR_ROLE_DIM, q->task);
+        x += 18;
+    }
+    stored_text(a, m, full, policy);
+    utility_text(m->full, s);
+    x = right_field(v, in, x, y, KR_ROLE_TEXT, s);
+    x = right_field(v, in, x, y, KR_ROLE_DIM, full);
+    utility_text(m->utility, s);
+    x = right_field(v, in, x, y, KR_ROLE_TEXT, s);
+    x = right_field(v, in, x, y, KR_ROLE_DIM, policy);
+    utility_text(missing ? KR_MISSING : m->full - m->utility, s);
+    x = right_field(v, in, x, y, event ? KR_ROLE_FALL : KR_ROLE_VALUE, s);
+    bool differs = a->re->row[m->q] != KR_RE_NO_ROW && !kr_reeval_agrees(a, m);
+    x += kr_canvas_str(v->c, in, x, y, KR_ROLE_FALL, event ? " event" : differs ? "      " : "");
+    kr_canvas_str(v->c, in, x, y, KR_ROLE_WARN, differs ? " differs" : "");
+}
+
+void kr_draw_results(kr_view *v, kr_rect r) {
+    kr_app *a = v->a;
+    char note[64];
+    int64_t tolerance = 0;
+    int n = (int)kr_reeval_listed_count(a);
+    kr_dec_nano(kr_analysis_contract(a->an).tolerance, &tolerance);
+    snprintf(note, sizeof note, "%d%s", n, a->re->differing ? " that differ from the stored" : "");
+    kr_rect in = kr_view_pane(v, r, "results beside the stored utilities", n > 0 ? note : NULL);
+    kr_rect list = {in.x, in.y + 1, in.w, in.h - 1};
+    if (a->results.at >= n)
+        a->results.at = n > 0 ? n - 1 : 0;
+    result_header(v, in);
+    if (n == 0)
+        kr_canvas_str(v->c, list, 2, 0, KR_ROLE_DIM,
+                      a->re->differing && kr_reeval_shown(a) != NULL ? "no result differs"
+                                                                     : "none yet");
+    a->results.top = kr_list_top(n, list.h, a->results.at, a->results.top);
+    for (int y = 0; y < list.h && a->results.top + y < n; y++) {
+        int i = a->results.top + y;
+        result_row(v, list, y, kr_reeval_listed(a, (size_t)i), tolerance);
+        if (i != a->results.at)
+            continue;
+        kr_canvas_field(v->c, list, 0, y, 2, KR_LEFT, KR_ROLE_KEY, "▸");
+        kr_canvas_pick(v->c, (kr_rect){list.x, list.y + y, list.w, 1});
+        kr_view_cursor(v, list, 0, y);
+    }
+    kr_view_scroll(v, list, n, a->results.top);
+}
