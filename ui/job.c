@@ -16,7 +16,7 @@
 
 extern char **environ;
 
-enum { GRACE_S = 3, READ_AT_ONCE = 1 << 20 };
+enum { GRACE_S = 3, READ_AT_ONCE = 1 << 18 };
 
 struct kr_job {
     pid_t pid; /* also its group; -1 once reaped */

@@ -41,7 +41,7 @@ kr_status kr_job_start(const char *program, char *const argv[], kr_job_limits li
 int kr_job_fd(const kr_job *j);
 long kr_job_pid(const kr_job *j); /* -1 once it has ended */
 
-/* Takes what is there, at most about a megabyte, hands over whole lines, and looks after limits
+/* Takes what is there, at most a quarter of a megabyte, hands over whole lines, and looks after limits
  * and the end. Call it when the descriptor can be read and from time to time; `take` may be NULL. */
 kr_job_state kr_job_poll(kr_job *j, kr_job_line take, void *arg);
 /* TERM to the group; KILL by kr_job_poll three seconds later. */

@@ -49,7 +49,7 @@ keys Enter
 see "written to kvrisk-snapkv-65.json"
 [ -s "$tmp/kvrisk-snapkv-65.json" ] || fail "no operating point was written"
 keys 5
-see "Re-evaluation is not in this version"
+see "no job yet"
 keys '?'
 see "Keys on reeval"
 keys Escape
