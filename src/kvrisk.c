@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
     setlocale(LC_CTYPE, ""); /* LC_NUMERIC stays "C": every number uses a point */
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
         puts("kvrisk " KR_VERSION);
-        return KR_EXIT_OK;
+        return fflush(stdout) == 0 ? KR_EXIT_OK : KR_EXIT_ERROR;
     }
     if (argc > 1)
         for (const command *c = commands; c->name != NULL; c++)

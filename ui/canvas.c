@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uninorm.h>
 #include <unistr.h>
 #include <uniwidth.h>
 
@@ -75,15 +76,28 @@ static bool is_unsafe(ucs4_t cp) {
            (cp >= 0x2060 && cp <= 0x206f) || cp == 0xfeff || cp == 0xfffd;
 }
 
+static int decode(const char *s, ucs4_t *u) {
+    return u8_mbtoucr(u, (const uint8_t *)s, strnlen(s, 4));
+}
+
+static bool combines(ucs4_t u) { return !is_unsafe(u) && uc_width(u, "UTF-8") == 0; }
+
+/* Marks join their base where there is a character for both, else they are left out: a cell holds
+ * one character. */
 int kr_text_next(const char *s, uint32_t *cp) {
-    ucs4_t u;
-    size_t n = strnlen(s, 4);
-    int used = u8_mbtoucr(&u, (const uint8_t *)s, n);
+    ucs4_t u, mark;
+    int used = decode(s, &u), n;
     if (used <= 0) {
         *cp = '?';
         return 1;
     }
-    *cp = is_unsafe(u) || uc_width(u, "UTF-8") < 1 ? '?' : u;
+    bool plain = !is_unsafe(u) && uc_width(u, "UTF-8") >= 1;
+    while (s[used] != '\0' && (n = decode(s + used, &mark)) > 0 && combines(mark)) {
+        ucs4_t both = plain ? uc_composition(u, mark) : 0;
+        u = both != 0 ? both : u;
+        used += n;
+    }
+    *cp = plain ? u : '?';
     return used;
 }
 

@@ -54,7 +54,8 @@ void kr_canvas_pick(kr_canvas *c, kr_rect r);
 
 /* Columns of a UTF-8 string as drawn. */
 int kr_text_width(const char *s);
-/* Decodes one character at `s` (not at its NUL) as it will be drawn; returns the bytes used. */
+/* Decodes one character at `s` (not at its NUL), with the combining marks after it, as it will be
+ * drawn; returns the bytes used. */
 int kr_text_next(const char *s, uint32_t *cp);
 
 /* Rows joined by '\n', trailing blanks removed; roles as letters ('.' for plain text) or dropped.

@@ -151,6 +151,8 @@ struct kr_app {
     kr_message messages[KR_MESSAGE_MAX];
     size_t n_messages;
     bool message_on, help_statement;
+    bool pasting;     /* between the marks of a paste */
+    size_t swallowed; /* characters of it that were not taken */
 
     kr_reeval *re;
     kr_screen re_back; /* where the request view returns to */

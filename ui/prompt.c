@@ -106,9 +106,7 @@ int kr_prompt_draw(kr_canvas *c, kr_rect r, int y, const kr_prompt *p) {
     while (cursor >= room && *text != '\0' && room > 0) {
         uint32_t cp;
         int n = kr_text_next(text, &cp);
-        char one[8];
-        snprintf(one, sizeof one, "%.*s", n, text);
-        cursor -= kr_text_width(one);
+        cursor -= kr_text_width(text) - kr_text_width(text + n);
         text += n;
     }
     kr_canvas_str(c, r, x, y, KR_ROLE_VALUE, text);

@@ -1,5 +1,6 @@
 #include "ui/run.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <langinfo.h>
 #include <signal.h>
@@ -33,7 +34,7 @@ static const char options_text[] =
     "  --plot ALPHABET  block, braille, ascii\n"
     "  --split SPLIT    judge on the cal or test requests (default cal)\n"
     "  --assume-independent  treat requests of one cluster as independent\n"
-    "  --ascii          plain ASCII instead of UTF-8\n"
+    "  --ascii          plain ASCII instead of UTF-8, as in a locale without UTF-8\n"
     "  --theme NAME     default, light, dark, high-contrast, mono\n"
     "  --color WHEN     auto, always, never (auto honours NO_COLOR)\n";
 
@@ -149,19 +150,25 @@ static bool utf8_locale(void) {
     return strcmp(set, "UTF-8") == 0 || strcmp(set, "utf8") == 0;
 }
 
+/* A full disk must not look like success. */
+static int written(void) {
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return EXIT_SUCCESS;
+    fprintf(stderr, "kvrisk: cannot write the output: %s\n", strerror(errno));
+    return EXIT_FAILURE;
+}
+
 static int print_screen(const char *path, options *o) {
     kr_error err;
     char *text = NULL;
-    /* Text for a file or a pipe is UTF-8 unless asked otherwise; on a terminal, what it can show.
-     * */
-    o->print.ascii = o->ascii || (isatty(STDOUT_FILENO) && !utf8_locale());
+    o->print.ascii = o->ascii || !utf8_locale();
     if (kr_print_screen(path, &o->print, &text, &err) != KR_OK) {
         fprintf(stderr, "kvrisk: %s\n", err.msg);
         return err.code == KR_EINVAL ? EXIT_USAGE : EXIT_FAILURE;
     }
     fputs(text, stdout);
     free(text);
-    return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return written();
 }
 
 /* --- in the terminal -------------------------------------------------------------------------- */
@@ -360,7 +367,7 @@ int kr_ui_run(int argc, char **argv) {
     }
     if (o.help) {
         fputs(options_text, stdout);
-        return EXIT_SUCCESS;
+        return written();
     }
     kr_theme theme;
     if (o.theme != NULL && !kr_theme_find(o.theme, &theme))

@@ -20,6 +20,8 @@
 
 /* A dead terminal answers at once and without end; a live one never this often. */
 enum { MAX_EMPTY_READS = 100, MAX_PAIRS = 256, CRASH_LINES = 20 };
+/* Above all codes that curses gives to keys. */
+enum { CODE_PASTE_ON = 0x3000, CODE_PASTE_OFF };
 
 static struct {
     SCREEN *screen;
@@ -31,6 +33,7 @@ static struct {
     int saved_stderr, log_fd;
     char restore[512]; /* built before any handler can run */
     size_t restore_len;
+    void (*curses_stop)(int); /* curses' own handler of SIGTSTP */
     struct {
         short fg, bg;
     } pairs[MAX_PAIRS];
@@ -39,6 +42,9 @@ static struct {
 } term = {.wake = {-1, -1}, .saved_stderr = -1, .log_fd = -1};
 
 static volatile sig_atomic_t got_end, got_int, got_cont;
+
+/* Pasted text comes between two marks, so that it is never taken for keys. */
+static const char paste_on[] = "\033[?2004h", paste_off[] = "\033[?2004l";
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
@@ -87,30 +93,59 @@ static void handle(int sig, void (*fn)(int), int flags) {
     sigaction(sig, &sa, NULL);
 }
 
+/* Everything that would end the program with the picture left on the terminal. */
+static const struct {
+    int sig;
+    void (*fn)(int);
+    int flags;
+} watched[] = {
+    {SIGSEGV, on_crash, (int)SA_RESETHAND}, {SIGABRT, on_crash, (int)SA_RESETHAND},
+    {SIGFPE, on_crash, (int)SA_RESETHAND},  {SIGBUS, on_crash, (int)SA_RESETHAND},
+    {SIGILL, on_crash, (int)SA_RESETHAND},  {SIGTRAP, on_crash, (int)SA_RESETHAND},
+    {SIGSYS, on_crash, (int)SA_RESETHAND},  {SIGXFSZ, on_crash, (int)SA_RESETHAND},
+    {SIGINT, on_flag, 0},                   {SIGTERM, on_flag, 0},
+    {SIGHUP, on_flag, 0},                   {SIGQUIT, on_flag, 0},
+    {SIGUSR1, on_flag, 0},                  {SIGUSR2, on_flag, 0},
+    {SIGALRM, on_flag, 0},                  {SIGVTALRM, on_flag, 0},
+    {SIGPROF, on_flag, 0},                  {SIGXCPU, on_flag, 0},
+    {SIGCONT, on_flag, 0}};
+
+/* Paste marks belong to the time in which curses has the terminal; curses does not know of them. */
+static void on_stop(int sig) {
+    int e = errno;
+    (void)!write(STDOUT_FILENO, paste_off, sizeof paste_off - 1);
+    term.curses_stop(sig); /* stops here, and is back after SIGCONT */
+    (void)!write(STDOUT_FILENO, paste_on, sizeof paste_on - 1);
+    errno = e;
+}
+
 static void handle_signals(void) {
-    static const int crash[] = {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL};
-    static const int flag[] = {SIGINT, SIGTERM, SIGHUP, SIGCONT};
-    for (size_t i = 0; i < sizeof crash / sizeof *crash; i++)
-        handle(crash[i], on_crash, (int)SA_RESETHAND);
-    for (size_t i = 0; i < sizeof flag / sizeof *flag; i++)
-        handle(flag[i], on_flag, 0);
+    struct sigaction stop;
+    for (size_t i = 0; i < sizeof watched / sizeof *watched; i++)
+        handle(watched[i].sig, watched[i].fn, watched[i].flags);
     handle(SIGPIPE, SIG_IGN, 0);
+    if (sigaction(SIGTSTP, NULL, &stop) != 0 || stop.sa_handler == SIG_DFL ||
+        stop.sa_handler == SIG_IGN || stop.sa_handler == on_stop)
+        return;
+    term.curses_stop = stop.sa_handler;
+    stop.sa_handler = on_stop;
+    sigaction(SIGTSTP, &stop, NULL);
 }
 
 static void release_signals(void) {
-    static const int all[] = {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL,
-                              SIGINT,  SIGTERM, SIGHUP, SIGCONT};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        handle(all[i], SIG_DFL, 0);
+    for (size_t i = 0; i < sizeof watched / sizeof *watched; i++)
+        handle(watched[i].sig, SIG_DFL, 0);
 }
 
 /* --- opening and closing ---------------------------------------------------------------------- */
 
-/* Appends a capability without its padding marks such as $<5/>. */
-static void add_cap(const char *cap) {
-    const char *s = tigetstr((char *)(size_t)cap);
-    if (s == NULL || s == (char *)-1)
-        return;
+static const char *capability(const char *name) {
+    const char *s = tigetstr((char *)(size_t)name);
+    return s == (char *)-1 ? NULL : s;
+}
+
+/* Appends a string without its padding marks such as $<5/>. */
+static void add_text(const char *s) {
     while (*s != '\0' && term.restore_len < sizeof term.restore) {
         const char *end = s[0] == '$' && s[1] == '<' ? strchr(s, '>') : NULL;
         if (end != NULL)
@@ -118,6 +153,26 @@ static void add_cap(const char *cap) {
         else
             term.restore[term.restore_len++] = *s++;
     }
+}
+
+static bool other_screen(void) { return capability("rmcup") != NULL; }
+
+/* What gives the terminal back when nothing else can be run any more. Without another screen to
+ * leave, the last line is cleared for the shell; a row that is too large means the last one. */
+static void build_restore(void) {
+    static const char *const caps[] = {"sgr0", "op", "cnorm", "rmkx", "rmcup"};
+    term.restore_len = 0;
+    add_text(paste_off);
+    for (size_t i = 0; i < sizeof caps / sizeof *caps; i++)
+        if (capability(caps[i]) != NULL)
+            add_text(capability(caps[i]));
+    const char *cup = capability("cup"), *el = capability("el");
+    if (other_screen() || cup == NULL || el == NULL)
+        return;
+    cup = tparm((char *)(size_t)cup, 998L, 0L, 0L, 0L, 0L, 0L, 0L, 0L, 0L);
+    if (cup != NULL)
+        add_text(cup);
+    add_text(el);
 }
 
 static void redirect_stderr(const char *log_path) {
@@ -212,20 +267,19 @@ static void make_pipe(void) {
 }
 
 kr_status kr_term_open(kr_color color, bool ascii, const char *log_path, kr_error *err) {
-    static const char *const caps[] = {"sgr0", "op", "cnorm", "rmkx", "rmcup"};
     kr_status st = kr_term_check(err);
     if (st == KR_OK)
         st = start_curses(err);
     if (st != KR_OK)
         return st;
-    term.restore_len = 0;
-    for (size_t i = 0; i < sizeof caps / sizeof *caps; i++)
-        add_cap(caps[i]);
+    build_restore();
     cbreak();
     noecho();
     nonl();
     keypad(stdscr, TRUE);
     define_cursor_keys();
+    define_key("\033[200~", CODE_PASTE_ON);
+    define_key("\033[201~", CODE_PASTE_OFF);
     nodelay(stdscr, TRUE);
     if (getenv("ESCDELAY") == NULL)
         set_escdelay(25);
@@ -235,6 +289,7 @@ kr_status kr_term_open(kr_color color, bool ascii, const char *log_path, kr_erro
     getmaxyx(stdscr, term.h, term.w);
     make_pipe();
     handle_signals();
+    (void)!write(STDOUT_FILENO, paste_on, sizeof paste_on - 1);
     redirect_stderr(log_path);
     return KR_OK;
 }
@@ -242,6 +297,12 @@ kr_status kr_term_open(kr_color color, bool ascii, const char *log_path, kr_erro
 void kr_term_close(void) {
     if (term.screen == NULL)
         return;
+    (void)!write(STDOUT_FILENO, paste_off, sizeof paste_off - 1);
+    if (term.h > 0 && !other_screen()) {
+        move(term.h - 1, 0); /* the shell goes on in this line */
+        clrtoeol();
+        refresh();
+    }
     endwin();
     delscreen(term.screen);
     term.screen = NULL;
@@ -350,6 +411,8 @@ static const struct {
     {KEY_C1, KR_KEY_END},
     {KEY_SR, KR_KEY_UP},
     {KEY_SF, KR_KEY_DOWN},
+    {CODE_PASTE_ON, KR_KEY_PASTE_ON},
+    {CODE_PASTE_OFF, KR_KEY_PASTE_OFF},
 };
 
 static kr_event mouse_event(void) {

@@ -291,6 +291,7 @@ void kr_app_quit(kr_app *a, bool ask) {
 }
 
 void kr_app_interrupt(kr_app *a) {
+    a->pasting = false;
     a->interrupted = true;
     if (a->prompt.kind == KR_PROMPT_YESNO && a->pending == KR_ACT_QUIT)
         a->done = true;
@@ -535,7 +536,38 @@ static void small_key(kr_app *a, int key) {
         a->redraw = true;
 }
 
+/* Pasted text is text where text is typed, and nothing anywhere else: keys that nobody pressed must
+ * not act. Control characters in it are dropped. */
+static void pasted(kr_app *a, int key) {
+    kr_prompt_kind kind = a->prompt.kind;
+    bool text = key >= ' ' && key < KR_KEY_UNKNOWN && (key < 0x7f || key >= 0xa0);
+    bool open = kind != KR_PROMPT_NONE && kind != KR_PROMPT_YESNO && a->lay.step != KR_STEP_REFUSE;
+    if (open && text)
+        prompt_key(a, key);
+    else if (!open)
+        a->swallowed++;
+}
+
+static void end_paste(kr_app *a) {
+    a->pasting = false;
+    if (a->swallowed > 0 && a->lay.step != KR_STEP_REFUSE)
+        kr_app_say(a, false, "pasted text is not taken as keys; paste it after : / or =");
+    a->swallowed = 0;
+    kr_facts_refresh(a);
+}
+
 void kr_app_key(kr_app *a, int key) {
+    if (key == KR_KEY_PASTE_ON || key == KR_KEY_PASTE_OFF) {
+        if (key == KR_KEY_PASTE_ON)
+            a->pasting = true;
+        else
+            end_paste(a);
+        return;
+    }
+    if (a->pasting) {
+        pasted(a, key);
+        return;
+    }
     if (a->lay.step == KR_STEP_REFUSE) {
         small_key(a, key);
         return;

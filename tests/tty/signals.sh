@@ -17,7 +17,7 @@ shell_start() {
     flags_are "1 0 1" || fail "not in the alternate screen: $(flags)"
 }
 
-for signal in TERM INT HUP ABRT SEGV; do
+for signal in TERM INT HUP QUIT USR1 USR2 ALRM ABRT SEGV; do
     shell_start
     kill -s "$signal" "$pid"
     see "ended"
@@ -25,7 +25,7 @@ for signal in TERM INT HUP ABRT SEGV; do
     cmp -s "$tmp/before" "$tmp/after" || fail "stty differs after $signal: $(diff "$tmp/before" "$tmp/after")"
     until_true flags_are "0 1 0" || fail "the terminal is not restored after $signal: $(flags)"
     rc=$(cat "$tmp/rc")
-    case $signal in TERM) want=143 ;; INT) want=130 ;; HUP) want=129 ;; ABRT) want=134 ;; SEGV) want=139 ;; esac
+    case $signal in TERM) want=143 ;; INT) want=130 ;; HUP) want=129 ;; QUIT) want=131 ;; USR1) want=138 ;; USR2) want=140 ;; ALRM) want=142 ;; ABRT) want=134 ;; SEGV) want=139 ;; esac
     [ "$rc" = "$want" ] || fail "exit status $rc after $signal, not $want"
 done
 

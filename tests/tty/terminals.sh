@@ -36,6 +36,45 @@ for term in screen xterm vt100; do
     keys q
 done
 
+# Where there is no other screen to go back to, the shell goes on in a clean line.
+for term in linux vt100; do
+    start 80 24 TERM=$term -- sh -c "'$here/kvrisk $sample; echo; echo ended; exec sleep 60'"
+    see "q quit"
+    keys q
+    see ended
+    unseen "q quit"
+    start 80 24 TERM=$term -- sh -c "'sh -c \"echo \\\$\\\$ >$tmp/pid; exec $here/kvrisk $sample\"; echo; echo ended; exec sleep 60'"
+    see "q quit"
+    kill -s SEGV "$(cat "$tmp/pid")"
+    see ended
+    unseen "q quit"
+done
+
+# A paste is no keys; in a prompt it is text. Its marks are off afterwards.
+start 80 24 -- "$here/kvrisk" "$sample"
+see "CERTIFIED at 30 %"
+t set-buffer "2q:q!"
+t paste-buffer -p
+see "pasted text is not taken as keys"
+keys :
+t set-buffer "tol 0.2"
+t paste-buffer -p
+see ":tol 0.2"
+keys Enter
+see "0.200"
+keys q
+until_true ended || fail "q after a paste"
+for way in q TERM SEGV; do
+    start 80 24 -- sh -c "'sh -c \"echo \\\$\\\$ >$tmp/pid; exec $here/kvrisk $sample\" 2>/dev/null; read -r line; echo \"<\$line>\"; exec sleep 60'"
+    see "CERTIFIED at 30 %"
+    if [ "$way" = q ]; then keys q; else kill -s "$way" "$(cat "$tmp/pid")"; fi
+    unseen "CERTIFIED at 30 %"
+    t set-buffer "plain"
+    t paste-buffer -p
+    keys Enter
+    see "<plain>"
+done
+
 # The cursor is where a screen reader should look.
 start 80 24 -- "$here/kvrisk" "$sample"
 see "CERTIFIED at 30 %"
@@ -66,8 +105,24 @@ for term in dumb nosuchterm; do
 done
 
 # Text without a terminal is the same screen.
-./kvrisk --print main --size 80x24 "$sample" >"$tmp/a" || exit 1
+LC_ALL=C.UTF-8 ./kvrisk --print main --size 80x24 "$sample" >"$tmp/a" || exit 1
 start 80 24 -- "$here/kvrisk" "$sample"
 see "CERTIFIED at 30 %"
 screen | sed 's/ *$//' >"$tmp/b"
 cmp -s "$tmp/a" "$tmp/b" || { diff "$tmp/a" "$tmp/b"; echo "FAILED: --print differs from the terminal"; exit 1; }
+
+# Outside of UTF-8 the text is ASCII, and a full disk is no success.
+LC_ALL=C ./kvrisk --print main "$sample" >"$tmp/a" || exit 1
+LC_ALL=C grep -q '[^ -~]' "$tmp/a" && { echo "FAILED: --print is not ASCII with LC_ALL=C"; exit 1; }
+LC_ALL=C.UTF-8 ./kvrisk --print main --ascii "$sample" | cmp -s - "$tmp/a" || { echo "FAILED: LC_ALL=C differs from --ascii"; exit 1; }
+if [ -w /dev/full ]; then
+    for args in "--print main $sample" --help --version; do
+        ./kvrisk $args >/dev/full 2>"$tmp/err" && { echo "FAILED: $args succeeds on a full disk"; exit 1; }
+        [ "$args" = --version ] || grep -q "cannot write" "$tmp/err" || { echo "FAILED: $args says nothing"; exit 1; }
+    done
+fi
+./kvrisk --help >"$tmp/a"
+for option in ascii color theme plot keys size; do
+    grep -q -- "--$option" "$tmp/a" || { echo "FAILED: --help lacks --$option"; exit 1; }
+done
+exit 0

@@ -44,7 +44,10 @@ static void unsafe_text_becomes_question_marks(void **state) {
            "b\xc0\xaf"
            "c",
            "a?b??c\n");                            /* invalid, overlong */
-    expect(20, KR_LOOK_UTF8, "e\xcc\x81", "e?\n"); /* combining mark */
+    expect(20, KR_LOOK_UTF8, "e\xcc\x81", "é\n"); /* combining mark */
+    expect(20, KR_LOOK_UTF8, "x\xcc\x81\xcc\x82\xcc\x83y", "xy\n"); /* no character for them */
+    expect(20, KR_LOOK_UTF8, "\xcc\x81\xcc\x82z", "?z\n");
+    expect(20, KR_LOOK_ASCII, "e\xcc\x81\xcc\x82z", "?z\n");
     expect(20, KR_LOOK_UTF8, "tail \xe2\x94", "tail ??\n");
 }
 

@@ -401,6 +401,46 @@ static void counts_of_a_thousand_million_keep_their_distance(void **state) {
         }
 }
 
+/* --- pasted text -------------------------------------------------------------------------------- */
+
+static void paste(kr_app *a, const char *text) {
+    kr_app_key(a, KR_KEY_PASTE_ON);
+    for (; *text != '\0'; text++)
+        kr_app_key(a, *text == '\n' ? KR_KEY_ENTER : (unsigned char)*text);
+    kr_app_key(a, KR_KEY_PASTE_OFF);
+}
+
+static void pasted_text_is_text_and_never_keys(void **state) {
+    (void)state;
+    kr_app *a = open_app(sample, 80, 24);
+    paste(a, "2j\nq:q!\n");
+    assert_false(kr_app_done(a));
+    assert_int_equal(a->screen, KR_SCREEN_MAIN);
+    expect_seen(a, "pasted text is not taken as keys");
+    expect_seen(a, "● LOCKED");
+    kr_app_type(a, ":");
+    paste(a, "tol 0.2\x1b\x01\n");
+    assert_string_equal(a->prompt.text, "tol 0.2");
+    kr_app_key(a, KR_KEY_ENTER);
+    expect_seen(a, "0.200");
+    kr_app_type(a, "/");
+    paste(a, "snap\n");
+    assert_string_equal(a->methods.filter, "snap");
+    assert_int_equal(a->methods.n, 1);
+    kr_app_key(a, KR_KEY_ESC);
+    kr_app_type(a, "a\nq");
+    paste(a, "y"); /* no answer to a question */
+    assert_false(kr_app_done(a));
+    kr_app_type(a, "n");
+    kr_app_key(a, KR_KEY_PASTE_ON); /* its end is lost: a second later keys are keys again */
+    kr_app_type(a, "2");
+    assert_int_equal(a->screen, KR_SCREEN_MAIN);
+    kr_app_tick(a);
+    kr_app_type(a, "2");
+    assert_int_equal(a->screen, KR_SCREEN_MAP);
+    kr_app_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_window_that_is_too_small_changes_nothing_unseen),
@@ -415,6 +455,7 @@ int main(void) {
         cmocka_unit_test(thresholds_of_requests_have_strips_too),
         cmocka_unit_test(long_values_are_cut_with_a_mark_and_said_exactly),
         cmocka_unit_test(counts_of_a_thousand_million_keep_their_distance),
+        cmocka_unit_test(pasted_text_is_text_and_never_keys),
     };
     return cmocka_run_group_tests(tests, make_dir, drop_dir);
 }
