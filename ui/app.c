@@ -135,7 +135,8 @@ void kr_app_type(kr_app *a, const char *keys) {
 bool kr_app_tick(kr_app *a) {
     kr_stamp now;
     bool news = kr_reeval_poll(a);
-    a->pasting = false; /* a second without its end mark: the mark is lost */
+    if (a->pasting && time(NULL) > a->pasted_at + 1)
+        a->pasting = false; /* its end mark is lost */
     if (a->file_changed || kr_file_stamp(a->path, &now, NULL) != KR_OK ||
         kr_stamp_equal(&now, kr_calib_stamp(a->calib)))
         return news;

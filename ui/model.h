@@ -152,6 +152,7 @@ struct kr_app {
     size_t n_messages;
     bool message_on, help_statement;
     bool pasting;     /* between the marks of a paste */
+    time_t pasted_at; /* its last character */
     size_t swallowed; /* characters of it that were not taken */
 
     kr_reeval *re;
@@ -278,5 +279,7 @@ void kr_contract_summary(const kr_app *a, char *out, size_t cap);
 int kr_tab_at(int w, int x); /* screen whose tab is at column x of a window w wide, -1 none */
 const char *kr_file_name(const char *path); /* after the last slash */
 void kr_p_text(double p, char out[16]);     /* "0.0113", "<1e-4" */
+/* v with at most `places` decimals in at most `room` columns, fewer decimals first, then "4e+09". */
+void kr_number_text(double v, int places, int room, char out[32]);
 
 #endif

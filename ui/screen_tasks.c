@@ -72,8 +72,9 @@ static void tasks_header(kr_view *v, kr_rect in, const task_columns *c) {
 }
 
 static int drop_field(kr_view *v, kr_rect in, int x, int y, int w, double drop, double tolerance) {
-    char s[24];
-    snprintf(s, sizeof s, isfinite(drop) ? "%.3f" : "missing", drop);
+    char s[32] = "missing";
+    if (isfinite(drop))
+        kr_number_text(drop, 3, w - 1, s);
     return put(v, in, x, y, w, isfinite(drop) && drop <= tolerance ? KR_ROLE_TEXT : KR_ROLE_FALL,
                s);
 }
@@ -219,7 +220,8 @@ void kr_draw_task_levels(kr_view *v, kr_rect r) {
     for (int i = 0; i < n; i++) {
         kr_level_label(a, a->method, from + i, s);
         kr_canvas_field(v->c, in, name + i * cell, 0, cell, KR_RIGHT,
-                        from + i == a->level ? KR_ROLE_TITLE : KR_ROLE_DIM, s);
+                        from + i == a->level ? KR_ROLE_TITLE : KR_ROLE_DIM,
+                        strncmp(s, "thr ", 4) == 0 ? s + 4 : s);
     }
     double risk = risk_of(a);
     for (int y = 0; y < (int)a->tasks.n && y + 1 < in.h; y++) {
@@ -241,11 +243,12 @@ void kr_draw_task_levels(kr_view *v, kr_rect r) {
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static void utility_text(int64_t u, char out[24]) {
+/* With a blank before it in its column of eight. */
+static void utility_text(int64_t u, char out[32]) {
     if (u == KR_MISSING || u == INT64_MAX)
-        snprintf(out, 24, "missing");
+        snprintf(out, 32, "missing");
     else
-        snprintf(out, 24, "%.4f", (double)u / (double)KR_NANO);
+        kr_number_text((double)u / (double)KR_NANO, 4, 7, out);
 }
 
 static int id_width(int w, int task, bool wide) {

@@ -558,6 +558,7 @@ static void end_paste(kr_app *a) {
 
 void kr_app_key(kr_app *a, int key) {
     if (key == KR_KEY_PASTE_ON || key == KR_KEY_PASTE_OFF) {
+        a->pasted_at = time(NULL);
         if (key == KR_KEY_PASTE_ON)
             a->pasting = true;
         else
@@ -565,6 +566,7 @@ void kr_app_key(kr_app *a, int key) {
         return;
     }
     if (a->pasting) {
+        a->pasted_at = time(NULL);
         pasted(a, key);
         return;
     }

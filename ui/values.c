@@ -183,8 +183,7 @@ kr_status kr_field_parse(const kr_app *a, kr_field f, const char *text, kr_dec *
     bool percent = strchr(text, '%') != NULL;
     if (st == KR_OK && f == KR_FIELD_TOLERANCE && percent && kr_tolerance_unit(a->calib) != 1)
         return kr_fail(err, KR_EINVAL,
-                       "the tolerance is in units of utility, which is no share here; type it "
-                       "without %%");
+                       "tolerance is in units of utility, no share here; type it without %%");
     if (st == KR_OK && f != KR_FIELD_TOLERANCE && !percent &&
         kr_dec_cmp(v, kr_dec_make(1, 0)) >= 0)
         st = refuse_bare(f, v, err);

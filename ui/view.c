@@ -41,6 +41,14 @@ void kr_p_text(double p, char out[16]) {
         snprintf(out, 16, "%.4f", p);
 }
 
+void kr_number_text(double v, int places, int room, char out[32]) {
+    int need = room + 1;
+    for (int d = places; d >= 0 && need > room; d--)
+        need = snprintf(out, 32, "%.*f", d, v);
+    for (int d = 6; d > 0 && need > room; d--)
+        need = snprintf(out, 32, "%.*g", d, v);
+}
+
 /* --- title, tabs, message, keys --------------------------------------------------------------- */
 
 static kr_role state_role(kr_state s) {
@@ -172,7 +180,8 @@ void kr_contract_summary(const kr_app *a, char *out, size_t cap) {
 }
 
 static const char *context(const kr_app *a, char buf[256]) {
-    if (kr_exact_words(a, buf, 256))
+    bool elsewhere = a->screen == KR_SCREEN_MAP && a->map_moved; /* a cell is being looked at */
+    if (!elsewhere && kr_exact_words(a, buf, 256))
         return buf;
     switch (a->screen) {
     case KR_SCREEN_MAP: kr_cell_words(a, buf, 256); return buf;

