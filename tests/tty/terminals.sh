@@ -65,14 +65,14 @@ see "0.200"
 keys q
 until_true ended || fail "q after a paste"
 for way in q TERM SEGV; do
-    start 80 24 -- sh -c "'sh -c \"echo \\\$\\\$ >$tmp/pid; exec $here/kvrisk $sample\" 2>/dev/null; read -r line; echo \"<\$line>\"; exec sleep 60'"
+    start 80 24 -- sh -c "'sh -c \"echo \\\$\\\$ >$tmp/pid; exec $here/kvrisk $sample\" 2>/dev/null; read -r line; test \"\$line\" = plain && echo unmarked; exec sleep 60'"
     see "CERTIFIED at 30 %"
     if [ "$way" = q ]; then keys q; else kill -s "$way" "$(cat "$tmp/pid")"; fi
     unseen "CERTIFIED at 30 %"
     t set-buffer "plain"
     t paste-buffer -p
     keys Enter
-    see "<plain>"
+    see "unmarked"
 done
 
 # The cursor is where a screen reader should look.
