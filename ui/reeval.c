@@ -447,6 +447,8 @@ bool kr_reeval_busy(const kr_app *a) {
     return running(a->re) != NULL || a->re->one.job != NULL;
 }
 
+bool kr_reeval_sampling(const kr_app *a) { return running(a->re) != NULL; }
+
 void kr_reeval_wait(kr_app *a) {
     while (kr_reeval_busy(a)) {
         kr_reeval_poll(a);
@@ -513,7 +515,7 @@ static bool whole(const char *s, unsigned long long min, unsigned long long max,
 }
 
 static bool set_path(kr_app *a, char out[512], const char *value) {
-    if (kr_reeval_busy(a)) {
+    if (running(a->re) != NULL) {
         kr_app_say(a, true, "a job is at work; cancel it first");
         return false;
     }
@@ -561,7 +563,7 @@ void kr_reeval_set(kr_app *a, const char *name, const char *value) {
         snprintf(r->task, sizeof r->task, "%s", strcmp(value, "all") == 0 ? "" : value);
     } else if (strcmp(name, "protocol") == 0 &&
                (strcmp(value, "query_aware") == 0 || strcmp(value, "query_agnostic") == 0)) {
-        if (kr_reeval_busy(a)) {
+        if (running(a->re) != NULL) {
             kr_app_say(a, true, "a job is at work; cancel it first");
             return;
         }

@@ -97,7 +97,8 @@ void kr_reeval_start_here(kr_app *a);
 void kr_reeval_cancel(kr_app *a);
 /* Reads what children said; true when there is something new. */
 bool kr_reeval_poll(kr_app *a);
-bool kr_reeval_busy(const kr_app *a);
+bool kr_reeval_busy(const kr_app *a);     /* any child is at work */
+bool kr_reeval_sampling(const kr_app *a); /* one that is worth a question before it is ended */
 /* Waits until all children have ended: for output without a terminal. */
 void kr_reeval_wait(kr_app *a);
 /* :eval NAME VALUE */

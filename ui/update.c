@@ -116,12 +116,29 @@ void kr_app_select_method(kr_app *a, size_t method) {
     kr_facts_refresh(a);
 }
 
+/* The level of the selected method that keeps as much as policy `like` does: two methods are then
+ * seen at the same share. */
+static void keep_share(kr_app *a, size_t like) {
+    const kr_method *m = kr_calib_method(a->calib, a->method);
+    const kr_policy *p = kr_calib_policy(a->calib, like);
+    for (size_t i = 0; p->has_retention && i < m->count; i++) {
+        const kr_policy *q = kr_calib_policy(a->calib, m->first + i);
+        if (!q->has_retention || kr_dec_cmp(q->retention, p->retention) != 0)
+            continue;
+        a->level = (int)i;
+        a->level_pinned = true;
+    }
+}
+
 static void cycle_method(kr_app *a, int by) {
     int n = (int)a->methods.n;
     if (n == 0)
         return;
     int at = (a->methods.at + by + n) % n;
+    size_t before = kr_app_policy(a);
     kr_app_select_method(a, a->methods.order[at]);
+    if (a->screen == KR_SCREEN_REQUEST)
+        keep_share(a, before);
 }
 
 /* Position `by` rows from `at` in a list of n; 0 in an empty one. */
@@ -276,7 +293,7 @@ static void next_alphabet(kr_app *a) {
 
 void kr_app_quit(kr_app *a, bool ask) {
     size_t n = kr_points_unsaved(a);
-    bool busy = kr_reeval_busy(a);
+    bool busy = kr_reeval_sampling(a);
     if (!ask || (n == 0 && !busy)) {
         a->done = true;
         return;
