@@ -262,7 +262,7 @@ static void request_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) 
     }
     l->pane[KR_PANE_ANSWERS] = top(&body, l->step == KR_STEP_TWO ? 8 : 10);
     if (l->step >= KR_STEP_DASHBOARD) {
-        l->pane[KR_PANE_HEADS] = right(&body, body.w * 42 / 100);
+        l->pane[KR_PANE_HEADS] = right(&body, body.w * 46 / 100);
         rest = KR_PANE_PROMPT;
     }
     l->pane[rest] = body;
