@@ -21,4 +21,6 @@ for b in bench_ui bench_engine bench_ladder; do
     case $b in bench_ui) "$bin/$b" $sets ;; *) "$bin/$b" ;; esac
 done
 echo
+"$bin/bench_job" ./kvrisk data/samples/mini-ruler.jsonl
+echo
 "$python" tests/bench/import.py ./kvrisk "$out/kvpress-${BENCH_IMPORT_MB:-1000}"
