@@ -277,12 +277,19 @@ static char mark_of(double share, bool answer) {
     return (char)('0' + (tenth < 1 ? 1 : tenth));
 }
 
+/* Without marks an answer's colour says whether most heads keep it. */
+static kr_role answer_role(const writer *w, double share) {
+    if (w->rows == 2)
+        return KR_ROLE_TARGET;
+    return share < 0.5 ? KR_ROLE_FALL : KR_ROLE_CERT;
+}
+
 static void write_prompt(writer *w, const kr_measure *m, const kr_full_run *f, const bool *hit) {
     w->x = w->y = 0;
     for (size_t i = 0; i < f->n_pieces; i++) {
         double share = kept_share(m, i);
         bool answer = hit != NULL && hit[i];
-        kr_role role = answer                             ? KR_ROLE_TARGET
+        kr_role role = answer                             ? answer_role(w, share)
                        : w->rows == 2 && !w->v->a->colored ? KR_ROLE_TEXT
                                                           : (kr_role)(KR_ROLE_HEAT0 +
                                                                       kr_heat_step(share));

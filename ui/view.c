@@ -192,7 +192,7 @@ static const char *context(const kr_app *a, char buf[256]) {
     case KR_SCREEN_REEVAL: return "jobs go on while you look at other screens; :eval changes what is run";
     case KR_SCREEN_REQUEST:
         if (a->colored)
-            return "shades as in the legend of the heads (v): share of the heads that keep a token";
+            return "shades: legend under v; answers stand out, as a fallback where mostly evicted";
         return "= all heads keep it, digits tenths of them, blank none; # ! at an answer";
     case KR_SCREEN_HELP: return "the filter (/) finds keys and commands by their text";
     case KR_SCREEN_REQUESTS:

@@ -1,0 +1,278 @@
+/* Re-evaluation with a child that repeats what the evaluator once said, and with children that do
+ * what none should. KR_GOLDEN_UPDATE=1 writes the screens anew; look at the difference. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "ui/model.h"
+
+#define DIR "tests/fixtures/reeval/"
+
+static kr_app *open_app(int w, int h, kr_look look, const char *child) {
+    kr_app *a = NULL;
+    kr_error err = {.msg = ""};
+    if (kr_app_open(DIR "small.jsonl", (kr_app_settings){.look = look}, &a, &err) != KR_OK)
+        fail_msg("%s", err.msg);
+    kr_app_resize(a, w, h);
+    if (child != NULL)
+        setenv("REEVAL_CHILD", child, 1);
+    else
+        unsetenv("REEVAL_CHILD");
+    const char *program = getenv("REEVAL_PROGRAM"); /* for recording anew */
+    snprintf(a->re->program, sizeof a->re->program, "%s",
+             program != NULL ? program : DIR "child.sh");
+    snprintf(a->re->model, sizeof a->re->model, "data/samples/mini-llama.gguf");
+    a->re->threads = 1;
+    kr_app_type(a, ":method snapkv\n:level 60\n");
+    return a;
+}
+
+static char *seen(kr_app *a, bool roles) {
+    int cx, cy;
+    kr_canvas *c = kr_canvas_new(a->w, a->h, a->set.look);
+    kr_app_view(a, c, &cx, &cy);
+    assert_true(cx >= 0 && cy >= 0 && cx < a->w && cy < a->h);
+    char *s = roles ? kr_canvas_dump_roles(c) : kr_canvas_dump(c);
+    kr_canvas_free(c);
+    return s;
+}
+
+static void expect(kr_app *a, const char *part, bool wanted) {
+    char *s = seen(a, false);
+    if ((strstr(s, part) != NULL) != wanted)
+        fail_msg("%s the screen: %s\n%s", wanted ? "not on" : "on", part, s);
+    free(s);
+}
+
+static void press(kr_app *a, const char *keys) {
+    for (; *keys != '\0'; keys++) {
+        kr_app_type(a, (char[]){*keys, '\0'});
+        kr_app_wait(a);
+    }
+}
+
+/* --- screens ---------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *name, *keys;
+    int w, h;
+    kr_look look;
+    bool colored, roles;
+} shot;
+
+static const shot shots[] = {
+    {"reeval-done-80x24", "r", 80, 24, KR_LOOK_UTF8, false, false},
+    {"reeval-done-80x24-ascii", "r", 80, 24, KR_LOOK_ASCII, false, false},
+    {"reeval-done-160x48", "r", 160, 48, KR_LOOK_UTF8, false, false},
+    {"reeval-done-60x16", "r", 60, 16, KR_LOOK_UTF8, false, false},
+    {"request-80x24", "r\nl", 80, 24, KR_LOOK_UTF8, false, false},
+    {"request-80x24-ascii", "r\nl", 80, 24, KR_LOOK_ASCII, false, false},
+    {"request-80x24-roles", "r\nl", 80, 24, KR_LOOK_UTF8, true, true},
+    {"request-heads-80x24-ascii", "r\nlv", 80, 24, KR_LOOK_ASCII, false, false},
+    {"request-160x48", "r\nll", 160, 48, KR_LOOK_UTF8, false, false},
+    {"request-100x30", "r\nl", 100, 30, KR_LOOK_UTF8, false, false},
+    {"request-60x16", "r\nl", 60, 16, KR_LOOK_UTF8, false, false},
+};
+
+static void check(const shot *s) {
+    char path[160], *want = NULL;
+    size_t n;
+    kr_app *a = open_app(s->w, s->h, s->look, NULL);
+    kr_app_set_colored(a, s->colored);
+    press(a, s->keys);
+    char *got = seen(a, s->roles);
+    snprintf(path, sizeof path, "tests/ui/golden/%s.txt", s->name);
+    if (getenv("KR_GOLDEN_UPDATE") != NULL)
+        assert_int_equal(kr_file_write(path, got, strlen(got), true, NULL), KR_OK);
+    assert_int_equal(kr_file_read(path, 1 << 20, &want, &n, NULL), KR_OK);
+    if (strcmp(want, got) != 0)
+        fail_msg("%s differs; wanted:\n%s\ngot:\n%s", path, want, got);
+    for (const char *p = got; s->look == KR_LOOK_ASCII && *p != '\0'; p++)
+        assert_true(*p == '\n' || (*p >= ' ' && *p <= '~'));
+    free(want);
+    free(got);
+    kr_app_free(a);
+}
+
+static void screens_look_as_they_did(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof shots / sizeof *shots; i++)
+        check(&shots[i]);
+}
+
+static void no_size_breaks_the_screens(void **state) {
+    (void)state;
+    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    press(a, "r\n");
+    for (int w = 1; w <= 170; w += 7)
+        for (int h = 1; h <= 50; h += 3)
+            for (int k = 0; k < 4; k++) {
+                kr_app_resize(a, w, h);
+                kr_app_show(a, k < 2 ? KR_SCREEN_REQUEST : KR_SCREEN_REEVAL);
+                kr_app_type(a, "v");
+                kr_app_set_colored(a, k % 2 != 0);
+                free(seen(a, false));
+            }
+    kr_app_free(a);
+}
+
+/* --- results ---------------------------------------------------------------------------------- */
+
+static void results_stand_beside_the_stored_ones_and_can_be_kept(void **state) {
+    (void)state;
+    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    char path[] = "/tmp/kvrisk-test-XXXXXX";
+    press(a, "r");
+    expect(a, "same utilities 12 of 12", true);
+    press(a, "e");
+    expect(a, "no result differs", true);
+    a->re->m[3].utility = 123456789; /* as if another machine had given something else */
+    expect(a, "same utilities 11 of 12", true);
+    expect(a, "1 that differ", true);
+    press(a, "e");
+    close(mkstemp(path));
+    unlink(path);
+    char command[80];
+    snprintf(command, sizeof command, ":results %s\n", path);
+    press(a, command);
+    expect(a, "results written to", true);
+    kr_calib *c = NULL;
+    kr_error err = {.msg = ""};
+    if (kr_calib_load(path, &c, &err) != KR_OK)
+        fail_msg("%s", err.msg);
+    assert_int_equal(kr_calib_rows(c), 12);
+    assert_int_equal(kr_calib_policies(c), 1);
+    assert_int_equal(kr_calib_utility(c, 3, 0), 123456789);
+    assert_false(kr_calib_meta_of(c)->has_contract); /* nothing was declared beforehand */
+    kr_calib_free(c);
+    unlink(path);
+    kr_app_free(a);
+}
+
+static void the_tolerance_of_the_moment_decides_on_events(void **state) {
+    (void)state;
+    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    press(a, "r");
+    const kr_re_run *u = kr_reeval_shown(a);
+    size_t strict = kr_reeval_sums(a, u).events;
+    press(a, ":tol 1\n");
+    assert_true(strict > 0);
+    assert_int_equal(kr_reeval_sums(a, u).events, 0);
+    kr_app_free(a);
+}
+
+static void reading_the_file_again_forgets_what_was_measured(void **state) {
+    (void)state;
+    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    press(a, "r\nR");
+    expect(a, "no job yet", true);
+    press(a, "r");
+    expect(a, "12/12", true);
+    kr_app_free(a);
+}
+
+/* --- children that misbehave ------------------------------------------------------------------ */
+
+static void a_child_that_ends_early_is_told_of_and_its_results_are_kept(void **state) {
+    (void)state;
+    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, "dies");
+    press(a, "r");
+    expect(a, "failed (signal 9) after 2 of 12", true);
+    expect(a, "partial: 2 of 12", true);
+    kr_app_free(a);
+    a = open_app(80, 24, KR_LOOK_UTF8, "short"); /* says that all is well */
+    press(a, "r");
+    expect(a, "failed (exit status 0) after 2 of 12", true);
+    kr_app_free(a);
+}
+
+static void garbage_is_counted_and_never_becomes_a_result(void **state) {
+    (void)state;
+    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, "garbage");
+    press(a, "r");
+    const kr_re_run *u = kr_reeval_shown(a);
+    assert_int_equal(u->n_result, 0);
+    assert_true(u->odd >= 2);
+    assert_int_equal(u->state, KR_JOB_FAILED);
+    expect(a, "were not understood", true);
+    press(a, "1");
+    expect(a, "1 Main", true);
+    kr_app_free(a);
+}
+
+static void a_flood_of_lines_does_not_hide_the_results(void **state) {
+    (void)state;
+    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, "flood");
+    press(a, "r");
+    const kr_re_run *u = kr_reeval_shown(a);
+    assert_int_equal(u->n_result, 12);
+    assert_int_equal(u->odd, 300000);
+    kr_app_free(a);
+}
+
+static void a_silent_child_leaves_the_screens_alive_and_can_be_canceled(void **state) {
+    (void)state;
+    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, "silent");
+    kr_app_type(a, "r");
+    kr_app_tick(a);
+    expect(a, "job 1   0 %", true);
+    kr_app_type(a, "1l");
+    expect(a, "0.110", true);
+    kr_app_type(a, "q");
+    expect(a, "A job is at work and would end. Quit anyway?", true);
+    kr_app_type(a, "n");
+    assert_false(kr_app_done(a));
+    kr_app_type(a, "5r");
+    expect(a, "job 1 is at work", true);
+    kr_app_type(a, "c");
+    kr_app_wait(a);
+    expect(a, "canceled; 0 of 12", true);
+    kr_app_type(a, "q");
+    assert_true(kr_app_done(a));
+    kr_app_free(a);
+    a = open_app(80, 24, KR_LOOK_UTF8, "silent"); /* freed while it is at work */
+    kr_app_type(a, "r");
+    kr_app_free(a);
+}
+
+static void what_is_missing_is_said(void **state) {
+    (void)state;
+    kr_app *a = NULL;
+    assert_int_equal(kr_app_open("tests/fixtures/prototype/mini-ruler.jsonl",
+                                 (kr_app_settings){.look = KR_LOOK_UTF8}, &a, NULL),
+                     KR_OK);
+    kr_app_type(a, "r");
+    expect(a, "no requests that belong to this file; :eval requests FILE", true);
+    kr_app_type(a, ":eval requests /nonexistent\n");
+    expect(a, "cannot read '/nonexistent'", true);
+    kr_app_type(a, ":eval samples 0\n");
+    expect(a, "samples wants a whole number from 1 to 4000", true);
+    kr_app_type(a, ":eval nonsense\n");
+    expect(a, ":eval model, requests, task", true);
+    kr_app_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(screens_look_as_they_did),
+        cmocka_unit_test(no_size_breaks_the_screens),
+        cmocka_unit_test(results_stand_beside_the_stored_ones_and_can_be_kept),
+        cmocka_unit_test(the_tolerance_of_the_moment_decides_on_events),
+        cmocka_unit_test(reading_the_file_again_forgets_what_was_measured),
+        cmocka_unit_test(a_child_that_ends_early_is_told_of_and_its_results_are_kept),
+        cmocka_unit_test(garbage_is_counted_and_never_becomes_a_result),
+        cmocka_unit_test(a_flood_of_lines_does_not_hide_the_results),
+        cmocka_unit_test(a_silent_child_leaves_the_screens_alive_and_can_be_canceled),
+        cmocka_unit_test(what_is_missing_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
