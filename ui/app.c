@@ -231,4 +231,6 @@ bool kr_app_busy(const kr_app *a) { return kr_reeval_busy(a); }
 bool kr_app_hear(kr_app *a) { return kr_reeval_poll(a); }
 void kr_app_wait(kr_app *a) { kr_reeval_wait(a); }
 
+void kr_app_remember(kr_app *a, const char *path) { kr_reeval_remember(a, path); }
+
 void kr_app_set_colored(kr_app *a, bool colored) { a->colored = colored; }

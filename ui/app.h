@@ -67,6 +67,8 @@ void kr_app_set_colored(kr_app *a, bool colored);
 bool kr_app_wants_redraw(kr_app *a);
 /* What :info says of the terminal. */
 void kr_app_describe_terminal(kr_app *a, const char *text);
+/* Numbers of re-evaluation jobs are taken from there, and kept there when they change. */
+void kr_app_remember(kr_app *a, const char *path);
 /* A line for the message row and the list of messages. */
 void kr_app_say(kr_app *a, bool error, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 

@@ -47,6 +47,11 @@ bool kr_state_log_path(char *out, size_t cap) {
     return under(out, cap, "XDG_STATE_HOME", ".local/state", "kvrisk/log") && make_directories(out);
 }
 
+bool kr_state_reeval_path(char *out, size_t cap) {
+    return under(out, cap, "XDG_STATE_HOME", ".local/state", "kvrisk/reeval") &&
+           make_directories(out);
+}
+
 static bool on(const char *v) { return strcmp(v, "on") == 0; }
 
 static bool known(kr_config *c, const char *key, const char *value) {

@@ -10,6 +10,8 @@
 bool kr_config_path(char *out, size_t cap);
 /* $XDG_STATE_HOME/kvrisk/log or ~/.local/state/kvrisk/log, its directory made; false: no place. */
 bool kr_state_log_path(char *out, size_t cap);
+/* The same for "reeval": how jobs of re-evaluation were run last. */
+bool kr_state_reeval_path(char *out, size_t cap);
 
 typedef struct {
     kr_app_settings set;

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "risk/anytime.h"
 #include "risk/random.h"
@@ -435,12 +436,12 @@ void kr_reeval_start_here(kr_app *a) {
 void kr_reeval_cancel(kr_app *a) {
     kr_reeval *r = a->re;
     const kr_re_run *u = running(r);
-    if (u != NULL)
-        kr_job_cancel(u->job);
-    if (r->one.job != NULL)
-        kr_job_cancel(r->one.job);
-    kr_app_say(a, false, u != NULL || r->one.job != NULL ? "canceling; what is done is kept"
-                                                        : "no job is at work");
+    kr_job *job = a->screen == KR_SCREEN_REQUEST && r->one.job != NULL ? r->one.job
+                  : u != NULL                                          ? u->job
+                                                                       : r->one.job;
+    if (job != NULL)
+        kr_job_cancel(job);
+    kr_app_say(a, false, job != NULL ? "canceling; what is done is kept" : "no job is at work");
 }
 
 bool kr_reeval_busy(const kr_app *a) {
@@ -528,27 +529,83 @@ static bool set_path(kr_app *a, char out[512], const char *value) {
     return true;
 }
 
+/* The numbers of a job, by name. */
+typedef struct {
+    const char *name;
+    unsigned long long min, max;
+} number_setting;
+
+static const number_setting numbers[] = {{"samples", 1, KR_RE_SAMPLES},
+                                         {"seed", 0, INT64_MAX},
+                                         {"threads", 1, 256},
+                                         {"seconds", 1, 1000000}};
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
+static unsigned long long get_number(const kr_reeval *r, int i) {
+    const unsigned long long all[NUMBERS] = {r->samples, r->seed, r->threads,
+                                             (unsigned long long)r->max_seconds};
+    return all[i];
+}
+
+static void put_number(kr_reeval *r, int i, unsigned long long v) {
+    switch (i) {
+    case 0: r->samples = (size_t)v; break;
+    case 1: r->seed = v; break;
+    case 2: r->threads = (size_t)v; break;
+    default: r->max_seconds = (double)v; break;
+    }
+}
+
+static int find_number(const char *name) {
+    for (int i = 0; i < NUMBERS; i++)
+        if (strcmp(numbers[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+static void keep_numbers(kr_app *a) {
+    const kr_reeval *r = a->re;
+    kr_buf b = {0};
+    kr_error err = {KR_OK, "out of memory"};
+    if (r->state_path[0] == '\0')
+        return;
+    for (int i = 0; i < NUMBERS; i++)
+        kr_buf_printf(&b, "%s = %llu\n", numbers[i].name, get_number(r, i));
+    if (b.failed || kr_file_write(r->state_path, b.s, b.len, true, &err) != KR_OK)
+        kr_app_say(a, true, "settings are not kept: %s", err.msg);
+    kr_buf_free(&b);
+}
+
+/* False: not the name of a number. */
 static bool set_number(kr_app *a, const char *name, const char *value) {
-    kr_reeval *r = a->re;
     unsigned long long v = 0;
-    bool samples = strcmp(name, "samples") == 0, threads = strcmp(name, "threads") == 0;
-    bool seed = strcmp(name, "seed") == 0, limit = strcmp(name, "seconds") == 0;
-    if (!samples && !threads && !seed && !limit)
+    int i = find_number(name);
+    if (i < 0)
         return false;
-    unsigned long long max = samples ? KR_RE_SAMPLES : threads ? 256 : limit ? 1000000 : INT64_MAX;
-    if (!whole(value, seed ? 0 : 1, max, &v)) {
-        kr_app_say(a, true, "%s wants a whole number from %d to %llu", name, seed ? 0 : 1, max);
+    if (!whole(value, numbers[i].min, numbers[i].max, &v)) {
+        kr_app_say(a, true, "%s wants a whole number from %llu to %llu", name, numbers[i].min,
+                   numbers[i].max);
         return true;
     }
-    if (samples)
-        r->samples = (size_t)v;
-    else if (threads)
-        r->threads = (size_t)v;
-    else if (limit)
-        r->max_seconds = (double)v;
-    else
-        r->seed = v;
+    put_number(a->re, i, v);
+    keep_numbers(a);
     return true;
+}
+
+void kr_reeval_remember(kr_app *a, const char *path) {
+    kr_reeval *r = a->re;
+    char *text = NULL, *rest = NULL, name[32], value[32];
+    size_t len;
+    snprintf(r->state_path, sizeof r->state_path, "%s", path);
+    if (kr_file_read(path, 4096, &text, &len, NULL) != KR_OK)
+        return;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        unsigned long long v;
+        int i = sscanf(line, " %31[a-z] = %31s", name, value) == 2 ? find_number(name) : -1;
+        if (i >= 0 && whole(value, numbers[i].min, numbers[i].max, &v))
+            put_number(r, i, v);
+    }
+    free(text);
 }
 
 void kr_reeval_set(kr_app *a, const char *name, const char *value) {

@@ -65,6 +65,7 @@ typedef struct {
     char program[256]; /* this program */
     char model[512], requests[512], task[128];
     char protocol[32];
+    char state_path[1024]; /* where numbers of jobs are kept from one session to the next; "" not */
     size_t samples, threads;
     uint64_t seed;
     double max_seconds;
@@ -101,6 +102,8 @@ bool kr_reeval_busy(const kr_app *a);     /* any child is at work */
 bool kr_reeval_sampling(const kr_app *a); /* one that is worth a question before it is ended */
 /* Waits until all children have ended: for output without a terminal. */
 void kr_reeval_wait(kr_app *a);
+/* Takes samples, seed, threads and seconds as they were last, and keeps them there from now on. */
+void kr_reeval_remember(kr_app *a, const char *path);
 /* :eval NAME VALUE */
 void kr_reeval_set(kr_app *a, const char *name, const char *value);
 

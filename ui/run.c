@@ -351,6 +351,8 @@ static int interactive(const char *path, const options *o) {
     kr_app_set_colored(s.app, kr_term_depth() != KR_DEPTH_MONO);
     s.config.set.look = kr_term_look();
     describe(&s);
+    if (kr_state_reeval_path(log, sizeof log))
+        kr_app_remember(s.app, log);
     loop(&s);
     kr_term_close();
     bool interrupted = kr_app_interrupted(s.app);

@@ -261,6 +261,33 @@ static void what_is_missing_is_said(void **state) {
     kr_app_free(a);
 }
 
+static void numbers_of_jobs_are_remembered(void **state) {
+    (void)state;
+    char path[] = "/tmp/kvrisk-test-XXXXXX", *text = NULL;
+    size_t n;
+    close(mkstemp(path));
+    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    kr_app_remember(a, path);
+    press(a, ":eval samples 7\n:eval seed 99\n");
+    kr_app_free(a);
+    assert_int_equal(kr_file_read(path, 4096, &text, &n, NULL), KR_OK);
+    assert_non_null(strstr(text, "samples = 7\nseed = 99\n"));
+    free(text);
+    a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    kr_app_remember(a, path);
+    press(a, "5");
+    expect(a, "sample 7 of all tasks   seed 99", true);
+    kr_app_free(a);
+    static const char odd[] = "samples = 0\nseed = -1\nthreads = x\nseconds\n= 5\nnoise\n";
+    assert_int_equal(kr_file_write(path, odd, sizeof odd - 1, true, NULL), KR_OK);
+    a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    kr_app_remember(a, path);
+    press(a, "5");
+    expect(a, "sample 100 of all tasks   seed 1   threads 1   limit 600 s", true);
+    kr_app_free(a);
+    unlink(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(screens_look_as_they_did),
@@ -273,6 +300,7 @@ int main(void) {
         cmocka_unit_test(a_flood_of_lines_does_not_hide_the_results),
         cmocka_unit_test(a_silent_child_leaves_the_screens_alive_and_can_be_canceled),
         cmocka_unit_test(what_is_missing_is_said),
+        cmocka_unit_test(numbers_of_jobs_are_remembered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
