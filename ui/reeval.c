@@ -407,7 +407,8 @@ static void open_row(kr_app *a) {
         return;
     long q = request_of(a->re, a->f.requests[a->requests.at].row);
     if (q < 0)
-        kr_app_say(a, true, "%s does not have this request", kr_file_name(a->re->requests));
+        kr_app_say(a, true, "%s lacks this request; :eval requests FILE takes a file that has it",
+                   kr_file_name(a->re->requests));
     else
         kr_reeval_open(a, (size_t)q);
 }

@@ -70,7 +70,8 @@ static void on_full(hearing *h, kr_eval_line *l) {
     f->prefill_s = l->prefill_s;
     f->score_s = l->score_s;
     f->decode_s = l->decode_s;
-    u->tokens += (l->prompt_tokens > 0 ? l->prompt_tokens : 0) + (l->n_tokens > 0 ? l->n_tokens : 0);
+    u->tokens += l->prompt_tokens > 0 ? l->prompt_tokens : 0;
+    u->tokens += l->n_tokens > 0 ? l->n_tokens : 0;
 }
 
 /* The place of a (request, policy) pair: where it was before, or a new one. */

@@ -140,7 +140,8 @@ static size_t begin_at(const char *s, size_t mark, int w) {
 }
 
 static void draw_difference(kr_view *v, kr_rect in, const kr_measure *m, const kr_full_run *f) {
-    const char *full = f->answer != NULL ? f->answer : "", *mine = m->answer != NULL ? m->answer : "";
+    const char *full = f->answer != NULL ? f->answer : "";
+    const char *mine = m->answer != NULL ? m->answer : "";
     size_t mark = same_part(full, mine);
     bool same = full[mark] == '\0' && mine[mark] == '\0';
     size_t from = begin_at(full, mark, in.w - 9);
