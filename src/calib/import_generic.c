@@ -197,14 +197,73 @@ static void fill_usual(mapping *m, const row_t *first) {
                 m->role[i] = roles[i].usual[k];
 }
 
+/* A run that keeps everything is full KV even where its method has a name. */
+static bool is_full(const kr_import *im, const char *method, const char *whole) {
+    if (im->opts.full != NULL)
+        return strcmp(im->opts.full, method) == 0 || strcmp(im->opts.full, whole) == 0;
+    return kr_names_full(method) || strcmp(method, "none") == 0;
+}
+
+/* What --col names and no row has shown so far. */
+typedef struct {
+    mapping *m;
+    const char *missing[N_ROLES + MAX_WIDE];
+    size_t n_missing;
+    kr_buf there; /* columns of the first row */
+    bool seen;
+} first_look;
+
+/* A file that is full KV by its name has nothing to say about the level. */
+static bool needs_level(kr_import *im, const mapping *m, const char *path) {
+    const char *base = kr_path_base(path), *dot = strrchr(base, '.');
+    const char *name = kr_import_text(im, "%.*s", (int)(dot - base), base);
+    return m->role[ROLE_METHOD] != NULL || !is_full(im, name, name);
+}
+
+static void list_declared(kr_import *im, first_look *l, const char *path) {
+    const mapping *m = l->m;
+    for (size_t i = 0; i < N_ROLES; i++)
+        if (m->role[i] != NULL && (i != ROLE_LEVEL || needs_level(im, m, path)))
+            l->missing[l->n_missing++] = m->role[i];
+    for (size_t i = 0; i < m->n_wide; i++)
+        l->missing[l->n_missing++] = m->wide[i];
+}
+
+static void strike_found(first_look *l, const row_t *r) {
+    size_t kept = 0;
+    for (size_t i = 0; i < l->n_missing; i++)
+        if (cell(r, l->missing[i]) == NULL)
+            l->missing[kept++] = l->missing[i];
+    l->n_missing = kept;
+}
+
+static void list_columns(kr_buf *b, const row_t *r) {
+    const char *comma = "";
+    for (size_t k = 0; r->csv != NULL && k < kr_csv_columns(r->csv) && b->len < 400; k++) {
+        kr_buf_printf(b, "%s%s", comma, kr_csv_name(r->csv, k));
+        comma = ", ";
+    }
+    for (const kr_lit *v = r->object != NULL ? r->object->first : NULL; v != NULL && b->len < 400;
+         v = v->next) {
+        kr_buf_printf(b, "%s%s", comma, v->key);
+        comma = ", ";
+    }
+}
+
+/* The header of a table tells all; rows of JSON may leave members out, so all of them are asked. */
 static kr_status take_first(kr_import *im, kr_run *run, const row_t *r, void *ctx, kr_error *err) {
-    mapping *m = ctx;
-    (void)im;
-    if (cell(r, "kvrisk") != NULL)
+    first_look *l = ctx;
+    if (!l->seen && cell(r, "kvrisk") != NULL)
         return kr_fail(err, KR_EFORMAT, "%s: a calibration file already; kvrisk opens it as it is",
                        run->path);
-    fill_usual(m, r);
-    return kr_fail(err, KR_ECANCELED, "seen enough");
+    if (!l->seen) {
+        list_declared(im, l, run->path);
+        list_columns(&l->there, r);
+        fill_usual(l->m, r);
+        l->seen = true;
+    }
+    strike_found(l, r);
+    return l->n_missing == 0 || r->csv != NULL ? kr_fail(err, KR_ECANCELED, "seen enough") : KR_OK;
 }
 
 /* The mapping for one file: declared columns, then what its first row offers. */
@@ -214,11 +273,23 @@ static kr_status map_file(kr_import *im, const char *path, mapping *m, kr_error 
     kr_status st = parse_columns(im, m, err);
     if (st != KR_OK)
         return st;
-    st = visit(im, &probe, take_first, m, &inner);
-    if (st == KR_ECANCELED)
-        return KR_OK;
-    return st == KR_OK ? kr_fail(err, KR_EFORMAT, "%s: no rows", path)
-                       : kr_fail(err, st, "%s", inner.msg);
+    first_look *l = calloc(1, sizeof *l);
+    if (l == NULL)
+        return kr_fail(err, KR_ENOMEM, "out of memory");
+    l->m = m;
+    st = visit(im, &probe, take_first, l, &inner);
+    if (st != KR_OK && st != KR_ECANCELED)
+        kr_fail(err, st, "%s", inner.msg);
+    else if (!l->seen)
+        st = kr_fail(err, KR_EFORMAT, "%s: no rows", path);
+    else if (l->n_missing > 0)
+        st = kr_fail(err, KR_EINVAL, "%s: no column '%.100s'; there are %s", path, l->missing[0],
+                     kr_buf_text(&l->there));
+    else
+        st = KR_OK;
+    kr_buf_free(&l->there);
+    free(l);
+    return st;
 }
 
 /* --- levels ------------------------------------------------------------------------------------------------- */
@@ -263,13 +334,6 @@ static kr_status set_level(kr_import *im, kr_run *r, const char *text, const cha
         return kr_fail(err, KR_EFORMAT, "%s: level '%s' (%s) leaves a share outside (0, 1]",
                        r->name, text, meaning);
     return KR_OK;
-}
-
-/* A run that keeps everything is full KV even where its method has a name. */
-static bool is_full(const kr_import *im, const char *method, const char *whole) {
-    if (im->opts.full != NULL)
-        return strcmp(im->opts.full, method) == 0 || strcmp(im->opts.full, whole) == 0;
-    return kr_names_full(method) || strcmp(method, "none") == 0;
 }
 
 /* --- runs ---------------------------------------------------------------------------------------------------- */

@@ -105,9 +105,9 @@ static bool index_make(index_t *x, const row_view *v, bool ids) {
 static kr_status repeated_id(const kr_run *run, const kr_irow *a, const kr_irow *b, kr_error *err) {
     return kr_fail(
         err, KR_EFORMAT,
-        "%s:%u: the same request as at line %u, with another prediction; which one counts "
-        "cannot be known",
-        run->path, (unsigned)b->line, (unsigned)a->line);
+        "%s:%u: the same request as at line %u, with another %s; which one counts cannot be known",
+        run->path, (unsigned)b->line, (unsigned)a->line,
+        a->prediction != b->prediction ? "prediction" : "score");
 }
 
 /* Rows with an id seen before are dropped when they say the same, refused when they do not. */
@@ -124,7 +124,8 @@ static kr_status drop_repeats(kr_import *im, kr_run *run, kr_error *err) {
         size_t again = x.next[i];
         if (again == 0)
             continue;
-        if (im->rows[again - 1].prediction != im->rows[i].prediction)
+        if (im->rows[again - 1].prediction != im->rows[i].prediction ||
+            im->rows[again - 1].utility != im->rows[i].utility)
             st = repeated_id(run, &im->rows[i], &im->rows[again - 1], err);
         repeated[again - 1] = true;
         run->repeated++;
@@ -155,7 +156,10 @@ static void recount(const kr_import *im, kr_run *run) {
 
 static kr_status tidy(kr_import *im, kr_run *run, bool *ids, kr_error *err) {
     size_t before = im->n_rows;
-    halve_doubled(im, run);
+    *ids = all_have_ids(im);
+    /* No tool appends to a table of one's own: there an id that comes again must say the same. */
+    if (!*ids || im->importer != &kr_importer_generic)
+        halve_doubled(im, run);
     *ids = all_have_ids(im);
     kr_status st = *ids ? drop_repeats(im, run, err) : KR_OK;
     if (st == KR_OK && im->n_rows != before)

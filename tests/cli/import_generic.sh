@@ -30,4 +30,39 @@ grep -q 'nothing was written' "$d/err" || fail "$(cat "$d/err")"
 ./kvrisk import generic "$d/wide.jsonl" >/dev/null 2>&1; [ $? = 2 ] || fail "no output named"
 ./kvrisk import nonsense "$d/wide.jsonl" -o "$d/x" >/dev/null 2>&1; [ $? = 2 ] || fail "unknown kind"
 ./kvrisk import kvpress "$d" -o "$d/x" --declare 0.1,2,0.95 >/dev/null 2>"$d/err"; [ $? = 2 ] || fail "bad contract"
+
+# a repeated row with another score is refused: long, wide and JSON Lines; the same score is not
+refused() { # NAME TEXT ARGS...
+    name=$1 text=$2; shift 2
+    ./kvrisk import generic "$@" --dry-run --ratio-means kept >"$d/out" 2>"$d/err" && fail "$name: taken"
+    grep -q "$text" "$d/err" || fail "$name: $(cat "$d/err")"
+}
+long=id=id,method=m,level=l,score=s
+printf 'id,m,l,s\na,full,,1\na,full,,0\na,snapkv,0.5,0.4\n' >"$d/r.csv"
+refused "long" "r.csv:3: the same request as at line 2, with another score" "$d/r.csv" --col $long
+printf 'id,m,l,s\na,full,,1\na,snapkv,0.5,0.4\na,snapkv,0.5,\n' >"$d/r.csv"
+refused "scored and not" "r.csv:4: .* another score" "$d/r.csv" --col $long
+printf 'id,m,l,s\na,full,,1\nb,full,,1\na,full,,0\nb,full,,0\na,snapkv,0.5,1\nb,snapkv,0.5,1\n' >"$d/r.csv"
+refused "twice over" "r.csv:4: .* another score" "$d/r.csv" --col $long
+printf 'id,f,h\na,1,1\na,1,0\n' >"$d/r.csv"
+refused "wide" "r.csv:3: .* another score" "$d/r.csv" --col id=id,full=f,snapkv@0.5=h
+printf '{"id":"a","m":"full","l":"","s":1}\n{"id":"a","m":"full","l":"","s":0.5}\n{"id":"a","m":"snapkv","l":0.5,"s":1}\n' >"$d/r.jsonl"
+refused "lines" "r.jsonl:2: .* another score" "$d/r.jsonl" --col $long
+printf 'id,m,l,s\na,full,,1\na,full,,1.0\na,snapkv,0.5,0.4\n' >"$d/r.csv"
+./kvrisk import generic "$d/r.csv" --dry-run --ratio-means kept --col $long >"$d/out" 2>&1 || fail "$(cat "$d/out")"
+
+# a column that does not exist
+for role in id task level score method tokens; do
+    refused "$role" "no column 'typo'; there are id, m, l, s" "$d/r.csv" --col $long,$role=typo
+done
+refused "column of a run" "no column 'typo'" "$d/r.csv" --col id=id,full=s,snapkv@0.5=typo
+printf '{"q":{"id":"a"},"f":1,"h":1}\n{"q":{"id":"b","len":5},"f":1,"h":1}\n' >"$d/r.jsonl"
+refused "path" "no column 'q.typo'; there are q, f, h" "$d/r.jsonl" --col id=q.id,tokens=q.typo,full=f,snapkv@0.5=h
+./kvrisk import generic "$d/r.jsonl" --dry-run --ratio-means kept \
+    --col id=q.id,tokens=q.len,full=f,snapkv@0.5=h >"$d/out" 2>&1 || fail "a path in the second row: $(cat "$d/out")"
+mkdir "$d/files"
+printf 'id,s\na,1\n' >"$d/files/full.csv"
+printf 'id,s,l\na,1,0.5\n' >"$d/files/snapkv.csv"
+./kvrisk import generic "$d/files" --dry-run --ratio-means kept --col id=id,score=s,level=l >"$d/out" 2>&1 ||
+    fail "full KV without a level: $(cat "$d/out")"
 exit 0
