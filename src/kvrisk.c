@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/common.h"
 #include "ui/run.h"
 
 typedef struct {
@@ -43,11 +44,16 @@ static void usage(FILE *to) {
         fprintf(to, "  %-10s %s\n", c->name, c->help);
 }
 
+/* Whatever a command wrote, help as well: a success only when all of it arrived. */
+static int done(const char *name, int status) {
+    return status == KR_EXIT_OK ? kr_cli_done(name, status) : status;
+}
+
 int main(int argc, char **argv) {
     setlocale(LC_CTYPE, ""); /* LC_NUMERIC stays "C": every number uses a point */
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
         puts("kvrisk " KR_VERSION);
-        return fflush(stdout) == 0 ? KR_EXIT_OK : KR_EXIT_ERROR;
+        return done("--version", KR_EXIT_OK);
     }
     if (argc > 1)
         for (const command *c = commands; c->name != NULL; c++)
@@ -55,9 +61,10 @@ int main(int argc, char **argv) {
                 char name[64]; /* getopt's own messages begin with argv[0] */
                 snprintf(name, sizeof name, "kvrisk %s", c->name);
                 argv[1] = name;
-                return c->run(argc - 1, argv + 1);
+                return done(c->name, c->run(argc - 1, argv + 1));
             }
     if (argc > 1 && strcmp(argv[1], "--help") == 0)
         usage(stdout);
-    return kr_ui_run(argc, argv);
+    int status = kr_ui_run(argc, argv);
+    return argc > 1 ? done(argv[1], status) : status;
 }

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/common.h"
+#include "risk/binomial.h"
 #include "verdict/planning.h"
 
 static const char help[] =
@@ -75,16 +76,34 @@ static void put_number(int64_t v, int64_t beyond) {
         printf("  >%7lld", (long long)beyond);
 }
 
-static void print_text(const plan *x, const kr_planning_row *rows, kr_analysis *a) {
+static void print_least(const plan *x) {
     char r[KR_DEC_TEXT];
     int64_t least = kr_n_min(x->k.risk, x->level);
-    printf("risk target %s %%, error level %.4g: at least %lld requests, with no event at all\n\n",
-           kr_dec_percent(x->k.risk, 0, r), kr_level_double(x->level),
-           (long long)((least + x->step - 1) / x->step * x->step));
-    printf("  true risk   first n  stable n   (certified with probability %.4g)%s\n", x->p,
-           x->n > 0 ? "   power now" : "");
+    printf("risk target %s %%, error level %.4g: ", kr_dec_percent(x->k.risk, 0, r),
+           kr_level_double(x->level));
+    if (least < 0)
+        printf("needs more than %lld requests, the largest number planned for\n\n",
+               (long long)KR_BINOM_N_MAX);
+    else
+        printf("at least %lld requests, with no event at all\n\n",
+               (long long)((least + x->step - 1) / x->step * x->step));
+}
+
+/* Decimals that show two digits of the smallest percentage; at least three. */
+static int decimals_of(double percent) {
+    int d = 3;
+    for (double x = percent * 1000; x < 9.5 && d < 24; x *= 10)
+        d++;
+    return d;
+}
+
+static void print_text(const plan *x, const kr_planning_row *rows, kr_analysis *a) {
+    int decimals = decimals_of(100 * rows[0].risk);
+    print_least(x);
+    printf("%*s   first n  stable n   (certified with probability %.4g)%s\n", decimals + 8,
+           "true risk", x->p, x->n > 0 ? "   power now" : "");
     for (size_t i = 0; i < KR_PLANNING_ROWS; i++) {
-        printf("  %7.3f %%", 100 * rows[i].risk);
+        printf("  %*.*f %%", decimals + 4, decimals, 100 * rows[i].risk);
         put_number(rows[i].needed.first, rows[i].needed.searched);
         put_number(rows[i].needed.stable, rows[i].needed.searched);
         if (isfinite(rows[i].power_now))

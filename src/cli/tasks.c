@@ -64,6 +64,10 @@ static bool read_split(const char *text, request *r) {
 
 static bool read_families(const char *text, request *r) {
     memset(r->family, 0, sizeof r->family);
+    if (text[0] == '\0') {
+        kr_cli_say("tasks", 0, "--families is empty: expected names (see kvrisk tasks --help)");
+        return false;
+    }
     for (const char *s = text; *s != '\0';) {
         size_t n = strcspn(s, ","), f = 0;
         const char *name;
@@ -78,7 +82,7 @@ static bool read_families(const char *text, request *r) {
         r->family[f] = true;
         s += n + (s[n] == ',');
     }
-    return text[0] != '\0';
+    return true;
 }
 
 static bool take(request *r, int option, const char *value) {
