@@ -84,7 +84,7 @@ $B/kvrisk: $(MAIN) $(CLI) $(UI) $(TERM_OBJS) $(LIB)
 
 # The program at the root is the one of the flavour that was asked for last.
 kvrisk: $B/kvrisk FORCE
-	@cmp -s $< $@ || cp $< $@
+	@cmp -s $< $@ || { cp $< $@.new && mv -f $@.new $@; } # also while it runs
 FORCE:
 
 $(LIB): $(CORE)
