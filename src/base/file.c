@@ -288,6 +288,11 @@ kr_status kr_file_stamp(const char *path, kr_stamp *out, kr_error *err) {
     return KR_OK;
 }
 
+bool kr_file_same(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 bool kr_stamp_equal(const kr_stamp *a, const kr_stamp *b) {
     return a->size == b->size && a->mtime_ns == b->mtime_ns && a->dev == b->dev &&
            a->ino == b->ino;

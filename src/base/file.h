@@ -57,6 +57,9 @@ typedef struct {
 kr_status kr_file_stamp(const char *path, kr_stamp *out, kr_error *err);
 bool kr_stamp_equal(const kr_stamp *a, const kr_stamp *b);
 
+/* Whether two names are those of one file that is there. */
+bool kr_file_same(const char *a, const char *b);
+
 /* Line by line, with the SHA-256 of everything read. Directories are refused; a byte order mark at
  * the start and a CR before LF are dropped. */
 typedef struct kr_lines kr_lines;

@@ -224,11 +224,17 @@ static void set_date(options *o) {
 
 static bool is_date(const char *s) {
     static const char form[] = "dddd-dd-dd";
+    static const int longest[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    int year = 0, month = 0, day = 0;
     size_t i = 0;
     for (; form[i] != '\0'; i++)
         if (form[i] == 'd' ? !isdigit((unsigned char)s[i]) : s[i] != form[i])
             return false;
-    return s[i] == '\0';
+    if (s[i] != '\0' || sscanf(s, "%4d-%2d-%2d", &year, &month, &day) != 3)
+        return false;
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= longest[month - 1] &&
+           (leap || month != 2 || day <= 28);
 }
 
 /* --- options --------------------------------------------------------------------------------- */
@@ -293,9 +299,18 @@ static int take_option(options *o, int c, const char *value) {
     case OPT_DECLARED:
         o->contract.declared = value;
         return is_date(value) ? KR_EXIT_OK
-                              : usage("--declared is '%.80s', expected YYYY-MM-DD", value);
+                              : usage("--declared is '%.80s', expected a date as YYYY-MM-DD", value);
     default: return KR_EXIT_USAGE;
     }
+}
+
+/* A contract on a method that is not measured could never be met. */
+static int check_declared_method(const options *o) {
+    const char *method = o->contract.method;
+    bool found = method == NULL;
+    for (size_t i = 0; i < o->n_arms && !found; i++)
+        found = strcmp(o->arm[i].policy->name, method) == 0;
+    return found ? KR_EXIT_OK : usage("--declare names %.80s, which --methods does not", method);
 }
 
 static int check_options(options *o) {
@@ -310,8 +325,11 @@ static int check_options(options *o) {
     if (o->declare != NULL && !read_contract(o))
         return usage("--declare is '%.80s', expected TOLERANCE,RISK,CONFIDENCE[,METHOD]",
                      o->declare);
+    if (o->contract.declared != NULL && o->declare == NULL)
+        return usage("--declared is the date of a contract: --declare is needed with it");
     set_date(o);
-    return read_methods(o);
+    int status = read_methods(o);
+    return status == KR_EXIT_OK ? check_declared_method(o) : status;
 }
 
 /* --- running --------------------------------------------------------------------------------- */

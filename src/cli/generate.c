@@ -31,6 +31,7 @@ static const char help[] =
     "  --block N              prompt tokens worked on together (default 512)\n"
     "  --threads N            threads (default: physical cores)\n"
     "  --logits FILE          write the logits of every fed position, little-endian float32\n"
+    "  --force                replace the file of --logits when it exists\n"
     "  --json                 one JSON object: prompt_tokens, tokens, text, stop\n"
     "  --help                 this text\n";
 
@@ -39,7 +40,7 @@ enum { HELPED = -1 }; /* the help was asked for and printed */
 typedef struct {
     const char *model, *prompt, *prompt_file, *prompt_tokens, *logits;
     size_t max_tokens, context, window, block, threads;
-    bool ignore_stop, json;
+    bool ignore_stop, json, force;
 } options;
 
 typedef struct {
@@ -83,7 +84,8 @@ static int parse_options(int argc, char **argv, options *o) {
         {"context", required_argument, NULL, 'c'},       {"window", required_argument, NULL, 'w'},
         {"block", required_argument, NULL, 'b'},         {"threads", required_argument, NULL, 'T'},
         {"logits", required_argument, NULL, 'l'},        {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},                {0},
+        {"force", no_argument, NULL, 'F'},               {"help", no_argument, NULL, 'h'},
+        {0},
     };
     const struct {
         int key;
@@ -105,6 +107,7 @@ static int parse_options(int argc, char **argv, options *o) {
         }
         o->ignore_stop = o->ignore_stop || c == 'i';
         o->json = o->json || c == 'j';
+        o->force = o->force || c == 'F';
         if (c == '?')
             return usage("unknown option, or an option without its value");
         for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -206,15 +209,27 @@ static kr_status prepare(const options *o, work *w, kr_error *err) {
     if (st == KR_OK)
         st = kr_kv_new(g->layers, g->kv_heads, g->head_dim, cap, &w->kv, err);
     if (st == KR_OK && o->logits != NULL)
-        st = kr_writer_open(o->logits, true, &w->logits, err);
+        st = kr_writer_open(o->logits, o->force, &w->logits, err);
     w->tokens = calloc(o->max_tokens, sizeof *w->tokens);
     if (st == KR_OK && w->tokens == NULL)
         st = kr_fail(err, KR_ENOMEM, "out of memory for %zu tokens", o->max_tokens);
     return st;
 }
 
+/* Before any work: the file may be written, and is none of those that are read. */
+static kr_status check_logits(const options *o, kr_error *err) {
+    if (kr_file_same(o->logits, o->model) ||
+        (o->prompt_file != NULL && kr_file_same(o->logits, o->prompt_file)))
+        return kr_fail(err, KR_EINVAL, "--logits %s would replace what is read", o->logits);
+    if (!o->force && access(o->logits, F_OK) == 0)
+        return kr_fail(err, KR_EIO, "%s exists; --force replaces it", o->logits);
+    return KR_OK;
+}
+
 static kr_status generate(const options *o, work *w, kr_error *err) {
-    kr_status st = kr_model_open(o->model, &w->m, err);
+    kr_status st = o->logits != NULL ? check_logits(o, err) : KR_OK;
+    if (st == KR_OK)
+        st = kr_model_open(o->model, &w->m, err);
     if (st == KR_OK)
         st = read_prompt(o, w, err);
     if (st == KR_OK)

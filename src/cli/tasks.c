@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "cli/cli.h"
@@ -11,7 +12,7 @@
 
 static const char help[] =
     "usage: kvrisk tasks --seed S [--per-task N] [--length L] [--split cal|test|both]\n"
-    "                    [--families LIST] [-o R.jsonl]\n"
+    "                    [--families LIST] [-o R.jsonl [--force]]\n"
     "\n"
     "Draws requests in RULER's families, in the vocabulary of the bundled model, and writes\n"
     "them as JSON Lines (id, task, split, context, question, answer_prefix, answers, scorer,\n"
@@ -26,9 +27,10 @@ static const char help[] =
     "                    request draws its own length between 3/4 of it and all of it\n"
     "  --split WHICH     cal, test or both (default), calibration first\n"
     "  --families LIST   of niah_single,niah_multikey,niah_multivalue,niah_multiquery,vt,fwe,qa\n"
-    "                    (default: all)\n";
+    "                    (default: all)\n"
+    "  --force           replace R.jsonl when it exists\n";
 
-enum { OPT_SEED = OPT_OWN, OPT_PER_TASK, OPT_LENGTH, OPT_FAMILIES };
+enum { OPT_SEED = OPT_OWN, OPT_PER_TASK, OPT_LENGTH, OPT_FAMILIES, OPT_FORCE };
 enum { MIN_LENGTH = 85, MAX_PER_TASK = 1000000 }; /* 3/4 of 85 leaves room for every question */
 
 typedef struct {
@@ -37,6 +39,7 @@ typedef struct {
     bool seeded, split[2]; /* split: cal, test */
     bool family[KR_TASK_FAMILIES];
     const char *out;
+    bool force;
 } request;
 
 static bool read_number(const char *option, const char *text, uint64_t min, uint64_t max,
@@ -103,6 +106,7 @@ static bool take(request *r, int option, const char *value) {
         return true;
     case OPT_SPLIT: return read_split(value, r);
     case OPT_FAMILIES: return read_families(value, r);
+    case OPT_FORCE: r->force = true; return true;
     case 'o': r->out = value; return true;
     default: return false;
     }
@@ -141,8 +145,10 @@ static kr_status run(const request *r, kr_error *err) {
     kr_status st = kr_words_new(&words, err);
     if (st != KR_OK)
         return st;
-    if (r->out != NULL)
-        st = kr_writer_open(r->out, true, &w, err);
+    if (r->out != NULL && !r->force && access(r->out, F_OK) == 0)
+        st = kr_fail(err, KR_EIO, "%s exists; --force replaces it", r->out);
+    else if (r->out != NULL)
+        st = kr_writer_open(r->out, r->force, &w, err);
     if (st == KR_OK)
         st = write_all(r, words, w, err);
     kr_words_free(words);
@@ -159,6 +165,7 @@ int kr_cli_tasks(int argc, char **argv) {
                                             {"length", required_argument, NULL, OPT_LENGTH},
                                             {"split", required_argument, NULL, OPT_SPLIT},
                                             {"families", required_argument, NULL, OPT_FAMILIES},
+                                            {"force", no_argument, NULL, OPT_FORCE},
                                             {"help", no_argument, NULL, OPT_HELP},
                                             {NULL, 0, NULL, 0}};
     request r = {.set = {.length = 512}, .per_task = 100, .split = {true, true}};

@@ -130,6 +130,8 @@ kr_status kr_calibrate_header(const kr_calibrate_options *o, kr_buf *out, kr_err
     put_text(out, "preset", o->preset);
     if (o->eval.max_tokens > 0)
         kr_buf_printf(out, ",\"max_tokens\":%zu", o->eval.max_tokens);
+    if (o->eval.context > 0)
+        kr_buf_printf(out, ",\"context\":%zu", o->eval.context);
     put_engine(out, &o->eval);
     put_text(out, "note", o->note);
     if (o->shards > 1)

@@ -7,6 +7,8 @@ fail() { echo "FAIL: $*"; exit 1; }
 
 ./kvrisk tasks --seed 3 --per-task 2 --length 200 -o "$t/r.jsonl"
 ./kvrisk tasks --seed 3 --per-task 2 --length 200 >"$t/r2.jsonl"
+./kvrisk tasks --seed 4 --per-task 2 --length 200 -o "$t/r.jsonl" 2>/dev/null && fail "tasks replaced a file"
+./kvrisk tasks --seed 3 --per-task 2 --length 200 -o "$t/r.jsonl" --force || fail "tasks --force"
 cmp "$t/r.jsonl" "$t/r2.jsonl" || fail "tasks differ between two runs"
 [ "$(wc -l <"$t/r.jsonl")" -eq 28 ] || fail "2 requests x 7 families x 2 splits"
 ./kvrisk tasks --seed 3 --per-task 1 --length 200 --split test --families vt,qa >"$t/few.jsonl"
@@ -60,13 +62,14 @@ done
 head -c 4000 "$t/whole.jsonl" >"$t/other.jsonl.part"
 cp "$t/other.jsonl.part" "$t/kept"
 for o in "--ladder 0.8:0.2:0.2" "--declare 0.1,0.1,0.95" "--limit 3 --first-token prefill" "--shard 1/2" \
-    "--name x"; do
+    "--name x" "--context 300"; do
     run "$t/other.jsonl" $o 2>"$t/err" && fail "resumed with $o"
     grep -q "other settings" "$t/err" || fail "$o: $(cat "$t/err")"
     cmp "$t/kept" "$t/other.jsonl.part" || fail "$o: changed the unfinished file"
 done
 run "$t/whole.jsonl" 2>/dev/null || fail "a complete file is not left as it is"
 run "$t/whole.jsonl" --name x 2>/dev/null && fail "a complete file was replaced"
+run "$t/whole.jsonl" --context 300 2>/dev/null && fail "--context is no setting of a complete file"
 
 if command -v parallel >/dev/null; then # as the README shows
     parallel -j 2 ./kvrisk calibrate --model data/samples/mini-llama.gguf --requests "$t/r.jsonl" \
@@ -93,9 +96,26 @@ run "$t/short.jsonl" --context 150 2>/dev/null && fail "failed requests go unnot
 grep -q '"full":null.*"reason":"' "$t/short.jsonl" || fail "no row with a reason"
 ./kvrisk info "$t/short.jsonl" >/dev/null || fail "info cannot read rows of nulls"
 for bad in "--methods snapkv:512t" "--methods snapkv,snapkv" "--methods snapkv:0.2,0.5" "--methods full" \
-    "--methods refreekv" "--methods nothing" "--shard 3/2" "--declare 0.1,0.05" "--declared tomorrow"; do
+    "--methods refreekv" "--methods nothing" "--shard 3/2" "--declare 0.1,0.05" "--declared tomorrow" \
+    "--declared 2026-02-29" "--declared 2026-13-01" "--declared 2026-04-31" "--declared 0000-01-01" \
+    "--declared 2026-00-10" "--declare 0.1,0.05,0.95,h2o"; do
     rc=0
     run "$t/bad.jsonl" $bad 2>/dev/null || rc=$?
     [ "$rc" -eq 2 ] || fail "$bad: exit $rc, expected 2"
 done
 [ ! -e "$t/bad.jsonl" ] && [ ! -e "$t/bad.jsonl.part" ] || fail "a usage error left a file"
+rc=0
+./kvrisk calibrate --model data/samples/mini-llama.gguf --requests "$t/r.jsonl" --protocol query_aware \
+    --methods snapkv --declared 2026-01-02 -o "$t/bad.jsonl" 2>/dev/null || rc=$?
+[ "$rc" -eq 2 ] && [ ! -e "$t/bad.jsonl" ] || fail "--declared without --declare: exit $rc"
+
+# Logits replace a file only with --force, and never one that is read.
+generate() { ./kvrisk generate --model "$t/m.gguf" --prompt-tokens 1,5,9 --max-tokens 2 --logits "$@" >/dev/null 2>&1; }
+cp data/samples/mini-llama.gguf "$t/m.gguf"
+echo kept >"$t/logits"
+generate "$t/logits" && fail "logits replaced a file"
+[ "$(cat "$t/logits")" = kept ] || fail "logits changed a file"
+generate "$t/m.gguf" --force && fail "logits replaced the model"
+cmp data/samples/mini-llama.gguf "$t/m.gguf" || fail "logits changed the model"
+generate "$t/logits" --force || fail "logits --force"
+[ "$(wc -c <"$t/logits")" -gt 1000 ] || fail "no logits"
