@@ -35,6 +35,8 @@ static const kr_binding table[] = {
      "results that differ from the stored ones only, or all", "e differing"},
     {{'w'}, "w", KR_ACT_SAVE_RESULTS, BIT(REEVAL), "write the results as a calibration file",
      "w write"},
+    {{'n'}, "n", KR_ACT_OLDER_JOB, BIT(REEVAL), "show the job before", NULL},
+    {{'N'}, "N", KR_ACT_NEWER_JOB, BIT(REEVAL), "show the job after", NULL},
     {{'c'}, "c", KR_ACT_CANCEL, BIT(REEVAL) | BIT(REQUEST), "cancel the job; what is done is kept",
      "c cancel"},
     {{'r'}, "r", KR_ACT_REEVALUATE, BIT(REEVAL), "start: re-evaluate the selected policy",

@@ -640,6 +640,17 @@ const kr_re_run *kr_reeval_shown(const kr_app *a) {
     return r->n_runs > 0 ? &r->run[r->shown < r->n_runs ? r->shown : r->n_runs - 1] : NULL;
 }
 
+void kr_reeval_show_other(kr_app *a, int by) {
+    kr_reeval *r = a->re;
+    long to = (long)r->shown + by;
+    if (to < 0 || to >= (long)r->n_runs) {
+        kr_app_say(a, false, by < 0 ? "no job before this one" : "no job after this one");
+        return;
+    }
+    r->shown = (size_t)to;
+    a->results = (kr_list){.at = 0};
+}
+
 void kr_reeval_title(const kr_app *a, char out[40]) {
     const kr_reeval *r = a->re;
     const kr_re_run *u = r->n_runs > 0 ? &r->run[r->n_runs - 1] : NULL;

@@ -109,6 +109,7 @@ void kr_reeval_set(kr_app *a, const char *name, const char *value);
 
 /* The job that is shown; NULL before the first. */
 const kr_re_run *kr_reeval_shown(const kr_app *a);
+void kr_reeval_show_other(kr_app *a, int by); /* one before or after it */
 /* "no job", "job 2  57 %", "job 2 done". */
 void kr_reeval_title(const kr_app *a, char out[40]);
 

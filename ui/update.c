@@ -403,6 +403,8 @@ void kr_app_act(kr_app *a, kr_action act) {
         a->results = (kr_list){.at = 0};
         break;
     case KR_ACT_HEADS: a->re->view_heads = !a->re->view_heads; break;
+    case KR_ACT_OLDER_JOB: kr_reeval_show_other(a, -1); break;
+    case KR_ACT_NEWER_JOB: kr_reeval_show_other(a, 1); break;
     case KR_ACT_SAVE_RESULTS: kr_out_ask(a, KR_OUT_RESULTS); break;
     case KR_ACT_EXPORT: export_key(a); break;
     case KR_ACT_APPEND:

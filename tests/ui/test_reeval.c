@@ -170,6 +170,21 @@ static void the_tolerance_of_the_moment_decides_on_events(void **state) {
     kr_app_free(a);
 }
 
+static void earlier_jobs_can_be_shown_again(void **state) {
+    (void)state;
+    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    press(a, "r:level 40\nr");
+    expect(a, "job 2: snapkv at 40 %", true);
+    press(a, "n");
+    expect(a, "job 1: snapkv at 60 %", true);
+    press(a, "n");
+    expect(a, "no job before this one", true);
+    press(a, "NN");
+    expect(a, "no job after this one", true);
+    expect(a, "job 2: snapkv at 40 %", true);
+    kr_app_free(a);
+}
+
 static void reading_the_file_again_forgets_what_was_measured(void **state) {
     (void)state;
     kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
@@ -294,6 +309,7 @@ int main(void) {
         cmocka_unit_test(no_size_breaks_the_screens),
         cmocka_unit_test(results_stand_beside_the_stored_ones_and_can_be_kept),
         cmocka_unit_test(the_tolerance_of_the_moment_decides_on_events),
+        cmocka_unit_test(earlier_jobs_can_be_shown_again),
         cmocka_unit_test(reading_the_file_again_forgets_what_was_measured),
         cmocka_unit_test(a_child_that_ends_early_is_told_of_and_its_results_are_kept),
         cmocka_unit_test(garbage_is_counted_and_never_becomes_a_result),
