@@ -12,7 +12,6 @@
 typedef struct {
     size_t rows, scored, lacking; /* requests; with a full score; without some policy's row */
     bool compressed;              /* some compressed run has requests of the same run of full KV */
-    const char *left_out;
     size_t index; /* among the tasks kept */
 } task_state;
 
@@ -52,17 +51,18 @@ static void choose_tasks(maker *m) {
     kr_import *im = m->im;
     for (size_t t = 0; t < im->n_tasks; t++) {
         task_state *s = &m->task[t];
+        const char **left_out = &im->task_left_out[t];
         if (s->rows == 0)
-            s->left_out = "no rows in the full-KV run";
+            *left_out = "no rows in the full-KV run";
         else if (s->scored == 0)
-            s->left_out = unscored_reason(im, t);
+            *left_out = unscored_reason(im, t);
         else if (!s->compressed)
-            s->left_out = "none of its requests is in any compressed run";
+            *left_out = "none of its requests is in any compressed run";
         else if (im->opts.lack == KR_LACK_TASK && s->lacking > 0)
-            s->left_out = "some requests have no row in some run";
-        if (s->left_out != NULL) {
+            *left_out = "some requests have no row in some run";
+        if (*left_out != NULL) {
             kr_import_say(im, KR_NOTE_WARNING, "task %s is left out: %s (%zu requests).",
-                          im->tasks[t], s->left_out, s->rows);
+                          im->tasks[t], *left_out, s->rows);
             im->dropped += s->rows;
             continue;
         }
@@ -229,9 +229,9 @@ static kr_calib_meta header(maker *m) {
     return h;
 }
 
-static bool kept(const maker *m, const kr_req *q) {
-    return m->task[q->row.task].left_out == NULL &&
-           !(m->im->opts.lack == KR_LACK_ROW && q->matched < m->im->n_policies);
+static bool kept(const kr_import *im, const kr_req *q) {
+    return im->task_left_out[q->row.task] == NULL &&
+           !(im->opts.lack == KR_LACK_ROW && q->matched < im->n_policies);
 }
 
 /* The id says task and place in the full-KV run, whatever was left out before it. */
@@ -246,7 +246,7 @@ static kr_status add_requests(maker *m, kr_builder *b, kr_error *err) {
         char id[256];
         int n =
             snprintf(id, sizeof id, "%.200s-%05zu", im->tasks[q->row.task], place[q->row.task]++);
-        if (!kept(m, q))
+        if (!kept(im, q))
             continue;
         for (size_t p = 0; p < im->n_policies; p++)
             u[p] = im->policies[p].utility[i];
@@ -276,7 +276,7 @@ static kr_status add_requests(maker *m, kr_builder *b, kr_error *err) {
 static size_t count_kept(const maker *m) {
     size_t n = 0;
     for (size_t i = 0; i < m->im->n_reqs; i++)
-        n += kept(m, &m->im->reqs[i]);
+        n += kept(m->im, &m->im->reqs[i]);
     return n;
 }
 
@@ -289,8 +289,8 @@ static kr_status build(maker *m, kr_calib **out, kr_error *err) {
     im->dropped = im->n_reqs - im->used;
     if (im->used == 0)
         return kr_fail(err, KR_EFORMAT, "no request is left to import%s%s",
-                       im->n_tasks > 0 && m->task[0].left_out != NULL ? ": " : "",
-                       im->n_tasks > 0 && m->task[0].left_out != NULL ? m->task[0].left_out : "");
+                       im->n_tasks > 0 && im->task_left_out[0] != NULL ? ": " : "",
+                       im->n_tasks > 0 && im->task_left_out[0] != NULL ? im->task_left_out[0] : "");
     realised(im);
     for (size_t i = 0; i < im->n_policies; i++)
         fill_policy(m, i);
@@ -311,6 +311,8 @@ static kr_status build(maker *m, kr_calib **out, kr_error *err) {
 
 kr_status kr_import_build(kr_import *im, kr_calib **out, kr_error *err) {
     maker m = {.im = im};
+    free(im->task_left_out);
+    im->task_left_out = calloc(im->n_tasks + 1, sizeof *im->task_left_out);
     m.task = calloc(im->n_tasks + 1, sizeof *m.task);
     m.names = calloc(im->n_tasks + 1, sizeof *m.names);
     m.policy = calloc(im->n_policies + 1, sizeof *m.policy);
@@ -319,7 +321,7 @@ kr_status kr_import_build(kr_import *im, kr_calib **out, kr_error *err) {
         files += im->runs[i].n_parts;
     m.source = calloc(files, sizeof *m.source);
     kr_status st = KR_OK;
-    if (m.task == NULL || m.names == NULL || m.policy == NULL || m.source == NULL)
+    if (im->task_left_out == NULL || m.task == NULL || m.names == NULL || m.policy == NULL || m.source == NULL)
         st = kr_fail(err, KR_ENOMEM, "out of memory");
     else
         st = build(&m, out, err);
@@ -356,22 +358,33 @@ void kr_import_explain(const kr_import *im, kr_buf *out) {
     }
 }
 
-static void task_means(const kr_import *im, kr_buf *out, bool full, size_t policy) {
-    for (size_t t = 0; t < im->n_tasks; t++) {
-        double sum = 0;
-        size_t n = 0;
-        for (size_t i = 0; i < im->n_runs; i++) {
-            const kr_run *r = &im->runs[i];
-            if (r->left_out != NULL || r->full != full || (!full && r->policy != policy) ||
-                t >= r->n_sum)
-                continue;
-            sum += r->sum[t];
-            n += r->count[t];
-        }
-        if (n > 0)
-            kr_buf_printf(out, " %s %.2f", im->tasks[t], 100 * sum / (double)n);
+typedef struct {
+    double sum;
+    size_t scored, of; /* requests with a score, requests in the result */
+} task_mean;
+
+/* Means of the requests in the result; `utility` [n_reqs], NULL for full KV. */
+static void task_means(const kr_import *im, kr_buf *out, const int64_t *utility) {
+    task_mean *mean = calloc(im->n_tasks + 1, sizeof *mean);
+    for (size_t i = 0; mean != NULL && i < im->n_reqs; i++) {
+        const kr_req *q = &im->reqs[i];
+        int64_t u = utility != NULL ? utility[i] : q->row.utility;
+        task_mean *m = &mean[q->row.task];
+        if (!kept(im, q))
+            continue;
+        m->of++;
+        m->scored += u != KR_MISSING;
+        m->sum += u != KR_MISSING ? (double)u / 1e9 : 0;
+    }
+    for (size_t t = 0; mean != NULL && t < im->n_tasks; t++) {
+        if (mean[t].scored > 0)
+            kr_buf_printf(out, " %s %.2f", im->tasks[t],
+                          100 * mean[t].sum / (double)mean[t].scored);
+        if (mean[t].scored > 0 && mean[t].scored < mean[t].of)
+            kr_buf_printf(out, " (%zu of %zu)", mean[t].scored, mean[t].of);
     }
     kr_buf_puts(out, "\n");
+    free(mean);
 }
 
 void kr_import_summary(const kr_import *im, kr_buf *out) {
@@ -382,10 +395,10 @@ void kr_import_summary(const kr_import *im, kr_buf *out) {
     kr_buf_printf(out, "%zu requests, %zu policies; %zu requests of the full-KV run left out\n",
                   im->used, im->n_policies, full - im->used);
     kr_buf_puts(out, "means by task, of 100\n  full KV:");
-    task_means(im, out, true, 0);
+    task_means(im, out, NULL);
     for (size_t p = 0; p < im->n_policies; p++) {
         kr_buf_printf(out, "  %s, %s:", im->policies[p].method,
                       kr_import_level_text(im->policies[p].kind, im->policies[p].level, level));
-        task_means(im, out, false, p);
+        task_means(im, out, im->policies[p].utility);
     }
 }

@@ -482,6 +482,7 @@ void kr_import_free(kr_import *im) {
     free(im->policies);
     free(im->notes);
     free(im->tasks);
+    free(im->task_left_out);
     free(im->reqs);
     free(im->rows);
     kr_buf_free(&im->ids);

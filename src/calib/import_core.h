@@ -131,6 +131,7 @@ struct kr_import {
     size_t n_policies;
     const char **tasks;
     size_t n_tasks, cap_tasks, last_task;
+    const char **task_left_out; /* [n_tasks] once built: why the task is not used; NULL: used */
     kr_req *reqs;
     size_t n_reqs, cap_reqs;
     kr_irow *rows; /* of the run that is being read */

@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "calib/import.h"
 #include "cli/cli.h"
+#include "cli/common.h"
+#include "risk/contract.h"
 
 enum { MAX_LIST = 256 };
 
@@ -22,7 +24,7 @@ typedef struct {
 } request;
 
 enum {
-    OPT_DECLARE = 256,
+    OPT_DECLARE = OPT_OWN,
     OPT_LEVEL,
     OPT_SECOND,
     OPT_ONLY,
@@ -39,12 +41,11 @@ enum {
     OPT_BITS,
     OPT_COERCE,
     OPT_ORDER,
-    OPT_METHOD,
+    OPT_NAME,
     OPT_SCALE,
     OPT_EXPLAIN,
     OPT_DRY,
-    OPT_FORCE,
-    OPT_HELP
+    OPT_FORCE
 };
 
 static const struct option options[] = {
@@ -66,7 +67,7 @@ static const struct option options[] = {
     {"bits-of", required_argument, NULL, OPT_BITS},
     {"infinitebench-coerce", no_argument, NULL, OPT_COERCE},
     {"order", required_argument, NULL, OPT_ORDER},
-    {"method", required_argument, NULL, OPT_METHOD},
+    {"method", required_argument, NULL, OPT_NAME},
     {"scale", required_argument, NULL, OPT_SCALE},
     {"explain", no_argument, NULL, OPT_EXPLAIN},
     {"dry-run", no_argument, NULL, OPT_DRY},
@@ -129,34 +130,38 @@ static int usage(FILE *to) {
     return to == stdout ? KR_EXIT_OK : KR_EXIT_USAGE;
 }
 
-static int complain(const char *what, const char *value) {
-    fprintf(stderr, "kvrisk import: %s%s%s\n", what, value != NULL ? ": " : "",
-            value != NULL ? value : "");
-    return KR_EXIT_USAGE;
+/* false, after a message. */
+static bool bad_value(const char *option, const char *value, const char *expected) {
+    kr_cli_say("import", 0, "--%s %s: %s", option, value, expected);
+    return false;
 }
 
 /* TOL,RISK,CONF[,METHOD] with today's date. */
 static bool declare(request *r, const char *text) {
+    static const char form[] = "TOLERANCE,RISK,CONFIDENCE[,METHOD] was expected";
     char *part[4] = {NULL, NULL, NULL, NULL}, *rest = NULL;
     size_t n = 0;
-    kr_dec zero = kr_dec_make(0, 0), one = kr_dec_make(1, 0);
     time_t now = time(NULL);
     struct tm utc;
+    kr_contract k;
+    kr_error e;
     if (strlen(text) >= sizeof r->contract)
-        return false;
+        return bad_value("declare", text, form);
     strcpy(r->contract, text);
     for (char *p = strtok_r(r->contract, ",", &rest); p != NULL && n < 4;
          p = strtok_r(NULL, ",", &rest))
         part[n++] = p;
+    if (n < 3)
+        return bad_value("declare", text, form);
+    if (kr_dec_parse_percent(part[0], &k.tolerance, &e) != KR_OK ||
+        kr_dec_parse_percent(part[1], &k.risk, &e) != KR_OK ||
+        kr_dec_parse_percent(part[2], &k.confidence, &e) != KR_OK ||
+        kr_contract_check(&k, &e) != KR_OK)
+        return bad_value("declare", text, e.msg);
     kr_import_opts *o = &r->opts;
-    if (n < 3 || kr_dec_parse_percent(part[0], &o->tolerance, NULL) != KR_OK ||
-        kr_dec_parse_percent(part[1], &o->risk, NULL) != KR_OK ||
-        kr_dec_parse_percent(part[2], &o->confidence, NULL) != KR_OK)
-        return false;
-    if (kr_dec_cmp(o->tolerance, zero) < 0 || kr_dec_cmp(o->risk, zero) <= 0 ||
-        kr_dec_cmp(o->risk, one) >= 0 || kr_dec_cmp(o->confidence, zero) <= 0 ||
-        kr_dec_cmp(o->confidence, one) >= 0)
-        return false;
+    o->tolerance = k.tolerance;
+    o->risk = k.risk;
+    o->confidence = k.confidence;
     o->has_contract = true;
     o->contract_method = part[3];
     if (gmtime_r(&now, &utc) != NULL &&
@@ -173,52 +178,71 @@ static bool missing_rule(request *r, const char *word) {
             r->opts.lack = (kr_lack)i;
             return true;
         }
-    return false;
+    return bad_value("missing", word, "event, row or task was expected");
 }
 
-static bool push(const char **list, size_t *n, const char *value) {
+static bool push(const char *option, const char **list, size_t *n, const char *value) {
     if (*n == MAX_LIST)
-        return false;
+        return bad_value(option, value, "given more than 256 times");
     list[(*n)++] = value;
     return true;
 }
 
-static bool one_of(const char *value, const char *a, const char *b) {
-    return strcmp(value, a) == 0 || strcmp(value, b) == 0;
-}
-
-static bool is_meaning(const char *value) {
-    static const char *const words[] = {"kept", "removed", "budget", "bits", "threshold"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+static bool one_of(const char *option, const char *value, const char *const *words,
+                   const char *expected) {
+    for (size_t i = 0; words[i] != NULL; i++)
         if (strcmp(value, words[i]) == 0)
             return true;
-    return false;
+    return bad_value(option, value, expected);
 }
 
-/* false: the value is bad. */
-static bool take_option(request *r, int c, const char *value) {
+/* A number above 0 up to max. */
+static bool number(const char *option, const char *value, double max, double *out) {
+    char *end, expected[80];
+    double x = strtod(value, &end);
+    if (end != value && *end == '\0' && x > 0 && x <= max) {
+        *out = x;
+        return true;
+    }
+    snprintf(expected, sizeof expected, "a number above 0 and at most %.0f was expected", max);
+    return bad_value(option, value, expected);
+}
+
+static const char *const meanings[] = {"kept", "removed", "budget", "bits", "threshold", NULL};
+static const char *const similarities[] = {"levenshtein", "difflib", NULL};
+static const char *const datasets[] = {"longbench", "longbench-e", NULL};
+
+/* false: the value is bad, which was said. */
+static bool take_option(request *r, int c, const char *v) {
     kr_import_opts *o = &r->opts;
     switch (c) {
-    case 'o': r->out = value; return true;
-    case OPT_DECLARE: return declare(r, value);
-    case OPT_LEVEL: return push(r->levels, &o->n_levels, value);
-    case OPT_ONLY: return push(r->only, &o->n_only, value);
-    case OPT_SKIP: return push(r->skip, &o->n_skip, value);
-    case OPT_SECOND: o->second_full = value; return true;
-    case OPT_MISSING: return missing_rule(r, value);
+    case 'o': r->out = v; return true;
+    case OPT_DECLARE: return declare(r, v);
+    case OPT_LEVEL: return push("level", r->levels, &o->n_levels, v);
+    case OPT_ONLY: return push("only", r->only, &o->n_only, v);
+    case OPT_SKIP: return push("skip", r->skip, &o->n_skip, v);
+    case OPT_SECOND: o->second_full = v; return true;
+    case OPT_MISSING: return missing_rule(r, v);
     case OPT_OCCURRENCE: o->by_occurrence = true; return true;
     case OPT_LENIENT: o->lenient = true; return true;
-    case OPT_COL: o->columns = value; return true;
-    case OPT_RATIO: o->ratio_means = value; return is_meaning(value);
-    case OPT_FULL: o->full = value; return true;
-    case OPT_SCORER: o->scorer = value; return true;
-    case OPT_CODE_SIM: o->code_sim = value; return one_of(value, "levenshtein", "difflib");
-    case OPT_DATASET: o->dataset = value; return one_of(value, "longbench", "longbench-e");
-    case OPT_BITS: o->bits_of = strtod(value, NULL); return o->bits_of > 0 && o->bits_of <= 64;
+    case OPT_COL: o->columns = v; return true;
+    case OPT_RATIO:
+        o->ratio_means = v;
+        return one_of("ratio-means", v, meanings,
+                      "kept, removed, budget, bits or threshold was expected");
+    case OPT_FULL: o->full = v; return true;
+    case OPT_SCORER: o->scorer = v; return true;
+    case OPT_CODE_SIM:
+        o->code_sim = v;
+        return one_of("code-sim", v, similarities, "levenshtein or difflib was expected");
+    case OPT_DATASET:
+        o->dataset = v;
+        return one_of("dataset", v, datasets, "longbench or longbench-e was expected");
+    case OPT_BITS: return number("bits-of", v, 64, &o->bits_of);
     case OPT_COERCE: o->coerce = true; return true;
-    case OPT_ORDER: o->order = value; return true;
-    case OPT_METHOD: return push(r->methods, &o->n_methods, value);
-    case OPT_SCALE: o->scale = strtod(value, NULL); return o->scale > 0 && o->scale <= 1e6;
+    case OPT_ORDER: o->order = v; return true;
+    case OPT_NAME: return push("method", r->methods, &o->n_methods, v);
+    case OPT_SCALE: return number("scale", v, 1e6, &o->scale);
     case OPT_EXPLAIN: r->explain = true; return true;
     case OPT_DRY: r->dry_run = true; return true;
     case OPT_FORCE: r->force = true; return true;
@@ -319,12 +343,12 @@ int kr_cli_import(int argc, char **argv) {
         if (c == '?')
             return usage(stderr);
         if (!take_option(&r, c, optarg))
-            return complain(c == 'o' ? "bad output" : "bad value for an option", optarg);
+            return KR_EXIT_USAGE;
     }
     if (argc - optind < 2)
         return usage(stderr);
     if (r.out == NULL && !r.dry_run)
-        return complain("-o FILE is needed (or --dry-run)", NULL);
+        return kr_cli_say("import", KR_EXIT_USAGE, "-o FILE is needed (or --dry-run)");
     r.opts.kind = argv[optind];
     r.opts.paths = (const char *const *)(argv + optind + 1);
     r.opts.n_paths = (size_t)(argc - optind - 1);

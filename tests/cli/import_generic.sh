@@ -65,4 +65,36 @@ printf 'id,s\na,1\n' >"$d/files/full.csv"
 printf 'id,s,l\na,1,0.5\n' >"$d/files/snapkv.csv"
 ./kvrisk import generic "$d/files" --dry-run --ratio-means kept --col id=id,score=s,level=l >"$d/out" 2>&1 ||
     fail "full KV without a level: $(cat "$d/out")"
+
+# the table of means: of the requests in the result, with the count where some have no score
+printf 'id,task,m,l,s\na,qa,full,,1\nb,qa,full,,0\na,qa,snapkv,0.5,0.5\nb,qa,snapkv,0.5,0\n' >"$d/r.csv"
+printf 'c,sum,full,,1\nd,sum,full,,0.5\nc,sum,snapkv,0.5,0.5\nx,sum,snapkv,0.5,0\n' >>"$d/r.csv"
+means() {
+    ./kvrisk import generic "$d/r.csv" --dry-run --ratio-means kept --col $long,task=task "$@" >"$d/out" 2>"$d/err" ||
+        fail "means: $(cat "$d/err")"
+}
+means
+grep -q '^  full KV: qa 50.00 sum 75.00$' "$d/out" || fail "$(cat "$d/out")"
+grep -q '^  snapkv, keeps 0.5: qa 25.00 sum 50.00 (1 of 2)$' "$d/out" || fail "$(cat "$d/out")"
+means --missing task
+grep -q 'task sum is left out' "$d/err" || fail "$(cat "$d/err")"
+grep -q '^  full KV: qa 50.00$' "$d/out" && grep -q '^  snapkv, keeps 0.5: qa 25.00$' "$d/out" || fail "$(cat "$d/out")"
+means --missing row
+grep -q '^  full KV: qa 50.00 sum 100.00$' "$d/out" || fail "$(cat "$d/out")"
+
+# a bad value: which option, which value, what was expected
+bad() { # SENTENCE OPTION VALUE
+    ./kvrisk import generic "$d/r.csv" --dry-run "$2" "$3" >"$d/out" 2>"$d/err"; [ $? = 2 ] || fail "$2 $3"
+    [ "$(cat "$d/err")" = "kvrisk import: $2 $3: $1" ] || fail "$(cat "$d/err")"
+}
+bad 'risk 5 is out of range; it must lie between 0 and 1, both excluded' --declare 0.1,5,0.95
+bad 'confidence 0.3 is below 0.5: the claim would be wrong more often than right' --declare 0.1,0.05,0.3
+bad 'TOLERANCE,RISK,CONFIDENCE[,METHOD] was expected' --declare 0.1,0.05
+bad 'a number above 0 and at most 1000000 was expected' --scale 0
+bad 'a number above 0 and at most 1000000 was expected' --scale 1x
+bad 'a number above 0 and at most 64 was expected' --bits-of 65
+bad 'event, row or task was expected' --missing none
+bad 'kept, removed, budget, bits or threshold was expected' --ratio-means share
+bad 'levenshtein or difflib was expected' --code-sim other
+bad 'longbench or longbench-e was expected' --dataset other
 exit 0
