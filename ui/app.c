@@ -7,6 +7,8 @@
 
 #include "ledger/study.h"
 #include "ui/model.h"
+#include "ui/pages.h"
+#include "verdict/simrun.h"
 
 static kr_status load(const char *path, kr_analysis_options options, kr_calib **calib,
                       kr_analysis **an, kr_error *err) {
@@ -53,7 +55,7 @@ kr_status kr_app_open_with(const char *path, kr_analysis_options options, kr_app
         kr_app_free(a);
         return kr_fail(err, KR_ENOMEM, "out of memory for the screens");
     }
-    a->request_task = -1;
+    a->request_task = a->pair_base = -1;
     a->tasks.sort = 1;
     kr_facts_refresh(a);
     a->method = first_method(a);
@@ -66,6 +68,8 @@ void kr_app_free(kr_app *a) {
     if (a == NULL)
         return;
     kr_reeval_free(a->re);
+    kr_simrun_free(a->sim);
+    kr_buf_free(&a->page);
     kr_facts_forget(a);
     for (size_t i = 0; i < a->n_saved; i++)
         kr_point_free(&a->saved[i]);
@@ -109,7 +113,7 @@ void kr_app_show(kr_app *a, kr_screen screen) {
     bool over_now = a->screen == KR_SCREEN_HELP || a->screen == KR_SCREEN_MESSAGES;
     if (overlay && !over_now)
         a->back = a->screen;
-    if (overlay)
+    if (overlay || kr_page_screen(screen))
         a->text = (kr_list){.at = 0};
     if (screen == KR_SCREEN_REQUESTS && a->screen != KR_SCREEN_TASKS)
         a->request_task = -1;
@@ -137,6 +141,7 @@ bool kr_app_tick(kr_app *a) {
     bool news = kr_reeval_poll(a);
     if (a->pasting && time(NULL) > a->pasted_at + 1)
         a->pasting = false; /* its end mark is lost */
+    news |= kr_sim_tick(a);
     if (a->file_changed || kr_file_stamp(a->path, &now, NULL) != KR_OK ||
         kr_stamp_equal(&now, kr_calib_stamp(a->calib)))
         return news;
@@ -164,6 +169,10 @@ void kr_app_reload(kr_app *a) {
     size_t m0 = kr_calib_policies(a->calib), m1 = kr_calib_policies(calib);
     kr_reeval_forget(a);
     kr_facts_forget(a);
+    kr_simrun_free(a->sim);
+    a->sim = NULL;
+    a->page_known = a->sim_failed = false;
+    a->pair_base = -1;
     kr_analysis_free(a->an);
     kr_calib_free(a->calib);
     a->calib = calib;
@@ -227,7 +236,7 @@ int kr_app_job_fd(const kr_app *a) {
     return fd >= 0 || one == NULL ? fd : kr_job_fd(one);
 }
 
-bool kr_app_busy(const kr_app *a) { return kr_reeval_busy(a); }
+bool kr_app_busy(const kr_app *a) { return kr_reeval_busy(a) || kr_sim_running(a) || kr_sim_wanted(a); }
 bool kr_app_hear(kr_app *a) { return kr_reeval_poll(a); }
 void kr_app_wait(kr_app *a) { kr_reeval_wait(a); }
 

@@ -42,8 +42,9 @@ bool kr_app_tick(kr_app *a);
  * key, so that no key waits for it; panes say so meanwhile. True while there is such work. */
 bool kr_app_waiting(const kr_app *a);
 void kr_app_settle(kr_app *a); /* does it */
+void kr_app_finish(kr_app *a); /* waits for the end of a simulation */
 
-/* Re-evaluation runs in children. While there are any: the descriptor to wait on (one of them; -1
+/* A simulation runs on threads, re-evaluation in children. While there are any children: the descriptor to wait on (one of them; -1
  * none, then wait no longer than some hundredths of a second), and what reads them without
  * blocking; true when something new must be drawn. */
 bool kr_app_busy(const kr_app *a);

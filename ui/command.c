@@ -132,15 +132,16 @@ static void run_messages(kr_app *a, const char *arg) {
     (void)arg, kr_app_show(a, KR_SCREEN_MESSAGES);
 }
 
-static const char *const screen_words[] = {"main",   "map",    "policy",   "tasks",
-                                           "reeval", "points", "requests", NULL};
+static const char *const screen_words[] = {"main",     "map",    "policy", "tasks",    "reeval", "points",
+                                           "requests", "claims", "plan",   "simulate", NULL};
 
 static void run_screen(kr_app *a, const char *arg) {
-    for (int s = 0; screen_words[s] != NULL; s++)
-        if (strcmp(screen_words[s], arg) == 0) {
-            kr_app_show(a, (kr_screen)s);
-            return;
-        }
+    for (int i = 0; screen_words[i] != NULL; i++)
+        for (int s = 0; s < KR_SCREEN_COUNT && strcmp(screen_words[i], arg) == 0; s++)
+            if (strcmp(kr_screen_name((kr_screen)s), arg) == 0) {
+                kr_app_show(a, (kr_screen)s);
+                return;
+            }
     kr_app_say(a, true, "no screen '%s'", arg);
 }
 

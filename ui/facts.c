@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "ui/model.h"
+#include "ui/pages.h"
+#include "verdict/joint.h"
 
 /* With more requests than this, going through all of them is put off to the next frame. */
 enum { COSTLY_REQUESTS = 30000 };
@@ -45,6 +47,8 @@ static void refresh_strips(kr_app *a) {
     a->f.strip_n = n;
     kr_contract now = kr_analysis_contract(a->an);
     bool counts = kr_calib_meta_of(a->calib)->kind == KR_KIND_COUNTS;
+    static const kr_mode_kind joint_kinds[KR_FIELDS] = {KR_MODE_TOLERANCES, KR_MODE_RISKS,
+                                                        KR_MODE_CONFIDENCE};
     for (int f = 0; f < KR_FIELDS; f++) {
         a->f.strip_mark[f] = kr_field_strip_column(a, (kr_field)f, n);
         for (int i = 0; i < n; i++) {
@@ -54,7 +58,8 @@ static void refresh_strips(kr_app *a) {
             a->f.strip[f][i].known = false;
             if (counts && f == KR_FIELD_TOLERANCE)
                 continue;
-            if (kr_analysis_at(a->an, a->method, c, &p, NULL) == KR_OK)
+            if ((a->joint ? kr_joint_at(a->an, joint_kinds[f], a->method, c, &p, NULL)
+                          : kr_analysis_at(a->an, a->method, c, &p, NULL)) == KR_OK)
                 a->f.strip[f][i] = strip_cell(a, p.certified);
         }
     }
@@ -241,6 +246,10 @@ static void refresh_map(kr_app *a) {
             c.tolerance = f->map_tolerance[x];
             c.risk = f->map_risk[y];
             k->known = kr_analysis_at(a->an, a->method, c, &k->point, NULL) == KR_OK;
+            k->joint = k->point;
+            if (k->known && kr_joint_at(a->an, KR_MODE_MAP, a->method, c, &k->joint, NULL) != KR_OK)
+                k->joint.certified = -1;
+            k->joint_share = k->known ? kr_share_kept(a->calib, a->method, k->joint.certified) : NAN;
             k->share = k->known ? kr_share_kept(a->calib, a->method, k->point.certified) : NAN;
             k->empirical_share =
                 k->known ? kr_share_kept(a->calib, a->method, k->point.empirical) : NAN;
@@ -509,6 +518,7 @@ void kr_facts_refresh(kr_app *a) {
     refresh_tasks(a);
     refresh_requests(a);
     refresh_drops(a);
+    kr_page_refresh(a);
 }
 
 void kr_facts_free(kr_facts *f) {

@@ -2,7 +2,8 @@
 
 #define BIT(s) (1u << KR_SCREEN_##s)
 #define SIX (BIT(MAIN) | BIT(MAP) | BIT(POLICY) | BIT(TASKS) | BIT(REEVAL) | BIT(POINTS))
-#define WORK (SIX | BIT(REQUESTS) | BIT(REQUEST))
+#define PAGES (BIT(CLAIMS) | BIT(PLAN) | BIT(SIMULATE))
+#define WORK (SIX | BIT(REQUESTS) | BIT(REQUEST) | PAGES)
 #define EVERY (WORK | BIT(HELP) | BIT(MESSAGES))
 #define F(n) (KR_KEY_F0 + (n))
 
@@ -17,9 +18,16 @@ static const kr_binding table[] = {
     {{KR_KEY_DOWN, 'j'}, "↓ j", KR_ACT_DOWN, BIT(MAP), "one cell to a lower risk", "arrows cell"},
     {{KR_KEY_ENTER}, "Enter", KR_ACT_ENTER, BIT(MAP), "take the cell as the contract",
      "Enter use as contract"},
-    {{'m'}, "m", KR_ACT_MAP_MODE, BIT(MAP), "shade by certified, empirical or gap",
-     "m cert/emp/gap"},
+    {{'m'}, "m", KR_ACT_MAP_MODE, BIT(MAP), "shade by certified, empirical, gap or jointly certified",
+     "m cert/emp/gap/joint"},
     {{'c'}, "c", KR_ACT_CONFIDENCE, BIT(MAP), "next confidence: 90, 95, 99 %", "c confidence"},
+
+    {{KR_KEY_ENTER}, "Enter", KR_ACT_ENTER, BIT(SIMULATE), "begin the simulation again", "Enter again"},
+    {{'c'}, "c", KR_ACT_STOP, BIT(SIMULATE), "stop the simulation", "c stop"},
+    {{'b'}, "b", KR_ACT_PAIR, BIT(POLICY), "compare with this level from now on", "b compare with"},
+    {{'J'}, "J", KR_ACT_JOINT, BIT(MAIN), "strips: pointwise, or what holds for a choice after looking",
+     NULL},
+    {{KR_KEY_DOWN, 'j'}, "↓ j", KR_ACT_DOWN, PAGES, "down", "↑↓ scroll"},
 
     {{KR_KEY_LEFT, 'h', '['}, "← h [", KR_ACT_LEVEL_UP, BIT(REQUEST),
      "one level more conservative", NULL},
@@ -112,7 +120,8 @@ static const kr_binding table[] = {
     {{'s'}, "s", KR_ACT_SORT, BIT(MAIN) | BIT(TASKS) | BIT(REQUESTS), "sort by the next column",
      "s sort"},
     {{'S'}, "S", KR_ACT_REVERSE, BIT(MAIN) | BIT(TASKS) | BIT(REQUESTS), "reverse the order", NULL},
-    {{'/'}, "/", KR_ACT_FILTER, EVERY & ~BIT(MAP) & ~BIT(REEVAL) & ~BIT(REQUEST) & ~BIT(MESSAGES),
+    {{'/'}, "/", KR_ACT_FILTER, EVERY & ~BIT(MAP) & ~BIT(REEVAL) & ~BIT(REQUEST) & ~BIT(MESSAGES) &
+     ~PAGES,
      "filter the list by a part of its text", "/ filter"},
     {{'v'}, "v", KR_ACT_PLOT, BIT(MAIN) | BIT(POLICY), "plot shown or hidden", NULL},
     {{'V'}, "V", KR_ACT_ALPHABET, BIT(MAIN) | BIT(POLICY),
@@ -126,6 +135,9 @@ static const kr_binding table[] = {
     {{'4', F(5)}, "4 F5", KR_ACT_TASKS, EVERY, "Tasks: where it hurts, down to the requests", NULL},
     {{'5', F(6)}, "5 F6", KR_ACT_REEVAL, EVERY, "Re-evaluation on a sample", NULL},
     {{'6', F(7)}, "6 F7", KR_ACT_POINTS, EVERY, "Points: chosen operating points", NULL},
+    {{'7', F(8)}, "7 F8", KR_ACT_CLAIMS, EVERY, "Claims: what each mode guarantees", NULL},
+    {{'8', F(9)}, "8 F9", KR_ACT_PLAN, EVERY, "Plan: how many requests", NULL},
+    {{'9'}, "9", KR_ACT_SIMULATE, EVERY, "Simulate: repeated calibration", NULL},
     {{KR_KEY_ESC}, "Esc", KR_ACT_BACK, EVERY,
      "close, clear the filter, go back; never quits", NULL},
     {{KR_KEY_ESC}, "Esc", KR_ACT_BACK, BIT(REQUESTS) | BIT(REQUEST) | BIT(HELP) | BIT(MESSAGES), "back",
@@ -156,6 +168,7 @@ kr_action kr_keys_action(int key, kr_screen screen) {
 const char *kr_screen_name(kr_screen s) {
     static const char *const names[KR_SCREEN_COUNT] = {"main",   "map",    "policy",
                                                        "tasks",  "reeval", "points",
-                                                       "requests", "request", "help", "messages"};
+                                                       "requests", "request", "help", "messages",
+                                                       "claims", "plan", "simulate"};
     return (unsigned)s < KR_SCREEN_COUNT ? names[s] : NULL;
 }

@@ -73,7 +73,9 @@ static void small(kr_layout *l, kr_screen s, kr_rect body, const kr_layout_need 
         [KR_SCREEN_MAIN] = KR_PANE_METHODS,     [KR_SCREEN_MAP] = KR_PANE_MAP,
         [KR_SCREEN_POLICY] = KR_PANE_LEVELS,    [KR_SCREEN_TASKS] = KR_PANE_TASKS,
         [KR_SCREEN_REEVAL] = KR_PANE_RESULTS,     [KR_SCREEN_POINTS] = KR_PANE_POINTS,
-        [KR_SCREEN_REQUESTS] = KR_PANE_REQUESTS, [KR_SCREEN_REQUEST] = KR_PANE_PROMPT};
+        [KR_SCREEN_REQUESTS] = KR_PANE_REQUESTS, [KR_SCREEN_REQUEST] = KR_PANE_PROMPT,
+        [KR_SCREEN_CLAIMS] = KR_PANE_TEXT,      [KR_SCREEN_PLAN] = KR_PANE_TEXT,
+        [KR_SCREEN_SIMULATE] = KR_PANE_TEXT};
     l->pane[KR_PANE_LINE] = top(&body, 1);
     if (s == KR_SCREEN_MAIN || s == KR_SCREEN_POLICY || s == KR_SCREEN_TASKS ||
         s == KR_SCREEN_REQUESTS) {
@@ -268,6 +270,11 @@ static void request_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) 
     l->pane[rest] = body;
 }
 
+static void page_screen(kr_layout *l, kr_rect body) {
+    l->pane[KR_PANE_LINE] = top(&body, 1);
+    l->pane[KR_PANE_TEXT] = body;
+}
+
 kr_layout kr_layout_make(kr_screen s, int w, int h, const kr_layout_need *n) {
     kr_layout l = {.step = kr_layout_step(w, h)};
     kr_rect body = {0, 0, w, h};
@@ -297,6 +304,8 @@ kr_layout kr_layout_make(kr_screen s, int w, int h, const kr_layout_need *n) {
         points_screen(&l, body, n);
     else if (s == KR_SCREEN_REEVAL)
         reeval_screen(&l, body);
+    else if (s == KR_SCREEN_CLAIMS || s == KR_SCREEN_PLAN || s == KR_SCREEN_SIMULATE)
+        page_screen(&l, body);
     else
         request_screen(&l, body, n);
     return l;

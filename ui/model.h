@@ -20,7 +20,7 @@ enum {
 };
 
 typedef enum { KR_FIELD_TOLERANCE, KR_FIELD_RISK, KR_FIELD_CONFIDENCE, KR_FIELDS } kr_field;
-typedef enum { KR_MAP_CERTIFIED, KR_MAP_EMPIRICAL, KR_MAP_GAP, KR_MAP_MODES } kr_map_mode;
+typedef enum { KR_MAP_CERTIFIED, KR_MAP_EMPIRICAL, KR_MAP_GAP, KR_MAP_JOINT, KR_MAP_MODES } kr_map_mode;
 
 /* What undo goes back to. */
 typedef struct {
@@ -56,7 +56,8 @@ typedef struct {
 
 typedef struct {
     bool known;
-    kr_point point;
+    kr_point point, joint;
+    double joint_share;
     double share, empirical_share; /* 1: full KV */
 } kr_map_cell;
 
@@ -162,6 +163,17 @@ struct kr_app {
     kr_layout lay;
     kr_facts f;
     bool done, interrupted, redraw;
+    kr_buf page;              /* text of a page screen, see pages.h */
+    struct kr_simrun *sim;    /* NULL: none begun */
+    kr_contract sim_contract; /* it was begun at */
+    bool sim_ended, sim_failed;
+    bool page_known;          /* page is of page_screen at page_at */
+    kr_screen page_screen;
+    size_t page_method;
+    bool page_family;
+    kr_contract page_at;
+    bool joint;               /* strips show what holds for a choice after looking */
+    int pair_base;            /* policy that the selected level is compared with; -1: the level above */
     bool settling; /* work that goes through all requests is done now, not put off */
 };
 
@@ -261,6 +273,7 @@ void kr_draw_tasks(kr_view *v, kr_rect r);
 void kr_draw_task_levels(kr_view *v, kr_rect r);
 void kr_draw_requests(kr_view *v, kr_rect r);
 void kr_draw_points(kr_view *v, kr_rect r);
+void kr_draw_page(kr_view *v, kr_rect r); /* claims, plan, simulation */
 void kr_draw_text(kr_view *v, kr_rect r); /* help, messages */
 void kr_draw_eval(kr_view *v, kr_rect r);
 void kr_draw_job(kr_view *v, kr_rect r);

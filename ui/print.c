@@ -29,7 +29,8 @@ kr_status kr_print_screen(const char *path, const kr_print_options *o, char **ou
     if (!find_screen(o->screen, &screen))
         return kr_fail(
             err, KR_EINVAL,
-            "no screen '%s'; there are main, map, policy, tasks, requests, reeval, points, help",
+            "no screen '%s'; there are main, map, policy, tasks, requests, reeval, points, claims, plan, "
+            "simulate, help",
             o->screen);
     kr_app_settings set = {.look = o->ascii ? KR_LOOK_ASCII : KR_LOOK_UTF8,
                            .alphabet = o->alphabet};
@@ -49,6 +50,7 @@ kr_status kr_print_screen(const char *path, const kr_print_options *o, char **ou
     }
     if (kr_app_waiting(a))
         kr_app_settle(a);
+    kr_app_finish(a);
     kr_canvas *c = kr_canvas_new(o->w, o->h, kr_app_settings_of(a).look);
     if (c != NULL) {
         kr_app_view(a, c, &cx, &cy);

@@ -48,8 +48,9 @@ static void strip_words(kr_view *v, char *out, size_t cap) {
         snprintf(out, cap, ascii ? "strip: + certified level of %s, F full KV"
                                  : "strip: ▒ certified level of %s, █ full KV", method);
     else
-        snprintf(out, cap, ascii ? "strip: tens of %% kept by %s, F full KV%s"
-                                 : "strip: share kept by %s%s", method,
+        snprintf(out, cap, ascii ? "strip: tens of %% kept by %s, F full KV%s%s"
+                                 : "strip: share kept by %s%s%s", method,
+                 v->a->joint ? ", jointly" : "",
                  !levels ? "" : ascii ? ", + level" : ", ▒ level");
 }
 
@@ -127,12 +128,13 @@ void kr_headline(const kr_app *a, char *out, size_t cap, kr_role *role) {
     for (char *p = name; *p != '\0'; p++)
         *p = (char)toupper((unsigned char)*p);
     kr_level_label(a, a->method, l->certified, level);
-    const char *what_if =
-        kr_analysis_line_state(a->an, a->method) == KR_STATE_WHAT_IF ? "  WHAT-IF" : "";
+    bool what_if = kr_analysis_line_state(a->an, a->method) == KR_STATE_WHAT_IF;
+    if (what_if && strlen(name) > 13)
+        snprintf(name + 12, sizeof name - 12, "…"); /* WHAT-IF and the level must not be cut */
     if (l->certified >= 0)
-        snprintf(out, cap, "%s  ✔ CERTIFIED at %s%s", name, level, what_if);
+        snprintf(out, cap, "%s  ✔ %sCERTIFIED at %s", name, what_if ? "WHAT-IF: " : "", level);
     else
-        snprintf(out, cap, "%s  ✘ %s%s", name, status_words(l), what_if);
+        snprintf(out, cap, "%s  ✘ %s%s", name, status_words(l), what_if ? "  WHAT-IF" : "");
     *role = l->certified >= 0 ? KR_ROLE_CERT : KR_ROLE_FALL;
 }
 

@@ -4,13 +4,18 @@
 #include <string.h>
 
 #include "ui/model.h"
+#include "verdict/joint.h"
 
 static double cell_share(const kr_app *a, const kr_map_cell *k) {
-    return a->map_mode == KR_MAP_EMPIRICAL ? k->empirical_share : k->share;
+    return a->map_mode == KR_MAP_EMPIRICAL ? k->empirical_share
+           : a->map_mode == KR_MAP_JOINT   ? k->joint_share
+                                           : k->share;
 }
 
 static int candidate_of(const kr_app *a, const kr_map_cell *k) {
-    return a->map_mode == KR_MAP_EMPIRICAL ? k->point.empirical : k->point.certified;
+    return a->map_mode == KR_MAP_EMPIRICAL ? k->point.empirical
+           : a->map_mode == KR_MAP_JOINT   ? k->joint.certified
+                                           : k->point.certified;
 }
 
 /* A level in at most `room` columns: "thr 0.001", "0.001", ".001", "1e-3", or the mark of a cut. */
@@ -154,7 +159,8 @@ void kr_draw_map(kr_view *v, kr_rect r) {
     kr_app *a = v->a;
     static const char *const modes[] = {
         "certified % of KV kept", "empirical % of KV kept, no guarantee",
-        "points of KV that the empirical rule drops without guarantee"};
+        "points of KV that the empirical rule drops without guarantee",
+        "jointly certified % of KV kept, whichever cell is picked"};
     char title[200], note[96], conf[40];
     if (!a->f.map_valid)
         return;
@@ -240,6 +246,10 @@ void kr_draw_cell(kr_view *v, kr_rect r) {
         snprintf(s, sizeof s, "%s, %lld events", level, (long long)k->point.stopped_events);
         y = fact(v, in, y, "stops at", KR_ROLE_TEXT, s);
     }
+    kr_level_label(a, a->method, k->joint.certified, level);
+    snprintf(s, sizeof s, "%s, %s", k->joint.certified < 0 ? "full KV" : level,
+             kr_state_name(kr_joint_state(a->an, KR_MODE_MAP, a->method, kr_analysis_contract(a->an))));
+    y = fact(v, in, y, "jointly keeps", KR_ROLE_TEXT, s);
     y++;
     kr_level_label(a, a->method, k->point.empirical, level);
     snprintf(s, sizeof s, "%s, no guarantee", k->point.empirical < 0 ? "full KV" : level);

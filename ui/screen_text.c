@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "ui/model.h"
+#include "ui/pages.h"
 
 static const char *const caveats[] = {
     "A certificate is about the population that the calibration requests were drawn from. It says "
@@ -138,6 +139,10 @@ static void messages_page(page *p) {
 
 void kr_draw_text(kr_view *v, kr_rect r) {
     kr_app *a = v->a;
+    if (kr_page_screen(a->screen)) {
+        kr_draw_page(v, r);
+        return;
+    }
     bool help = a->screen == KR_SCREEN_HELP;
     char title[160];
     snprintf(title, sizeof title, "%s%s%s",

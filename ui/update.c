@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ui/model.h"
+#include "ui/pages.h"
 
 /* --- the contract ----------------------------------------------------------------------------- */
 
@@ -222,6 +223,7 @@ static void enter(kr_app *a) {
         break;
     case KR_SCREEN_POINTS: kr_points_go(a); break;
     case KR_SCREEN_REEVAL: open_result(a); break;
+    case KR_SCREEN_SIMULATE: kr_sim_begin(a); break;
     default: break;
     }
 }
@@ -422,6 +424,16 @@ void kr_app_act(kr_app *a, kr_action act) {
     case KR_ACT_STATEMENT:
         kr_app_show(a, KR_SCREEN_HELP);
         a->help_statement = true;
+        break;
+    case KR_ACT_CLAIMS: kr_app_show(a, KR_SCREEN_CLAIMS); break;
+    case KR_ACT_PLAN: kr_app_show(a, KR_SCREEN_PLAN); break;
+    case KR_ACT_SIMULATE: kr_app_show(a, KR_SCREEN_SIMULATE); break;
+    case KR_ACT_STOP: kr_sim_stop(a); break;
+    case KR_ACT_PAIR: kr_pair_mark(a); break;
+    case KR_ACT_JOINT:
+        a->joint = !a->joint;
+        kr_app_say(a, false, a->joint ? "strips show what holds jointly, for a choice after looking"
+                                      : "strips show each value alone");
         break;
     case KR_ACT_NONE:
     case KR_ACT_COUNT: break;

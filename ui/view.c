@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ui/model.h"
+#include "ui/pages.h"
 
 void kr_view_cursor(kr_view *v, kr_rect r, int x, int y) {
     if (v->placed || x < 0 || y < 0 || x >= r.w || y >= r.h)
@@ -138,6 +139,8 @@ static void draw_tabs(kr_view *v, kr_rect r) {
         now = KR_SCREEN_TASKS;
     else if (now == KR_SCREEN_REQUEST)
         now = KR_SCREEN_REEVAL;
+    else if (kr_page_screen(now))
+        now = KR_SCREEN_COUNT; /* none of the six */
     else if (now > KR_SCREEN_POINTS)
         now = v->a->back == KR_SCREEN_REQUESTS  ? KR_SCREEN_TASKS
               : v->a->back == KR_SCREEN_REQUEST ? KR_SCREEN_REEVAL
@@ -179,13 +182,15 @@ void kr_contract_summary(const kr_app *a, char *out, size_t cap) {
                  missing == 1 ? "" : "s", missing == 1 ? "s" : "");
 }
 
-static const char *context(const kr_app *a, char buf[256]) {
+static const char *context(kr_app *a, char buf[256]) {
     bool elsewhere = a->screen == KR_SCREEN_MAP && a->map_moved; /* a cell is being looked at */
     if (!elsewhere && kr_exact_words(a, buf, 256))
         return buf;
     switch (a->screen) {
     case KR_SCREEN_MAP: kr_cell_words(a, buf, 256); return buf;
-    case KR_SCREEN_POLICY: return "levels below the first that does not pass are shown, never used";
+    case KR_SCREEN_POLICY:
+        kr_pair_words(a, buf, 256);
+        return buf[0] != '\0' ? buf : "levels below the first that does not pass are shown, never used";
     case KR_SCREEN_TASKS:
         return "the certificate is for the mixture; the tasks' intervals are a diagnosis";
     case KR_SCREEN_POINTS: return "points are kept until kvrisk ends; export what shall stay";

@@ -198,6 +198,7 @@ kr_status kr_study_look(const char *path, kr_calib **c, kr_analysis_options *opt
                         kr_error *err) {
     kr_study s = {0};
     kr_status st = open_any(path, &s, err);
+    options->home = (kr_home){.kind = KR_HOME_FILE};
     if (st == KR_OK && !anchored(&s)) {
         options->home = (kr_home){.kind = KR_HOME_NONE,
                                   .text = "The ledger of these rows is missing, cut short or exchanged: "

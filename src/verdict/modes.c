@@ -168,16 +168,6 @@ static kr_status test_mean(walk *w, size_t policy, tested *t, kr_error *err) {
     return KR_OK;
 }
 
-static void bound_mean(walk *w, size_t policy, kr_mode_line *l) {
-    kr_mean_kind kind = mean_kind(w);
-    size_t round = kind == KR_MEAN_WSR_ROUNDS ? present_tasks(w) : 0;
-    kr_mean_claim m;
-    losses(w, policy, round);
-    if (kr_mean_test(kind, w->loss, (int64_t)w->rows.n, round > 0 ? (int64_t)round : 1, w->k.risk,
-                     w->level, &m, NULL) == KR_OK)
-        l->bound = m.upper;
-}
-
 /* --- the modes ------------------------------------------------------------------------------------ */
 
 static const struct {
@@ -323,8 +313,6 @@ static kr_status walk_rows(walk *w, kr_mode_line *l, kr_error *err) {
         l->events = t.events;
         l->bound = t.bound;
     }
-    if (w->mode->kind == KR_MODE_MEAN_DROP && l->certified >= 0)
-        bound_mean(w, m->first + (size_t)l->certified, l);
     if (modes[w->mode->kind].test == test_kept || w->mode->kind == KR_MODE_CLUSTER_MAX)
         l->max_events = kr_kmax(l->n, w->k.risk, w->level);
     return KR_OK;

@@ -6,7 +6,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 export XDG_STATE_HOME="$tmp/state"
 python=$([ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)
-cp data/samples/mini-ruler.jsonl "$tmp/f.jsonl"
+cp tests/fixtures/prototype/mini-ruler.jsonl "$tmp/f.jsonl"
 f=$tmp/f.jsonl
 
 status() {
@@ -102,25 +102,25 @@ has 'none to explore' err
 rm -r "$f.ledger" "$XDG_STATE_HOME"
 
 # a growing sample with two declared looks, then a third
-head -n 301 data/samples/mini-ruler.jsonl >"$f"
+head -n 301 tests/fixtures/prototype/mini-ruler.jsonl >"$f"
 status 0 ./kvrisk ledger start "$f" --explore 0
 status 0 ./kvrisk lock "$f" --method keydiff --looks 2
 status 0 ./kvrisk confirm "$f" -o "$tmp/l1.json"
-head -n 451 data/samples/mini-ruler.jsonl >"$f"
+head -n 451 tests/fixtures/prototype/mini-ruler.jsonl >"$f"
 status 0 ./kvrisk confirm "$f" -o "$tmp/l2.json"
 has 'Look 2 of 2' out
 [ "$(field "$tmp/l2.json" ledger.delta)" = 0.025 ] || { echo "look"; exit 1; }
-cp data/samples/mini-ruler.jsonl "$f"
+cp tests/fixtures/prototype/mini-ruler.jsonl "$f"
 status 3 ./kvrisk confirm "$f"
 has 'every declared look of this lock is used' out
 # rows that were tested must not change
-sed '5s/"full":[0-9.]*/"full":0.125/' data/samples/mini-ruler.jsonl >"$f"
+sed '5s/"full":[0-9.]*/"full":0.125/' tests/fixtures/prototype/mini-ruler.jsonl >"$f"
 status 3 ./kvrisk confirm "$f"
 has 'were changed since' out
 rm -r "$f.ledger" "$XDG_STATE_HOME"
 
 # a joint table: the claim is the table
-cp data/samples/mini-ruler.jsonl "$f"
+cp tests/fixtures/prototype/mini-ruler.jsonl "$f"
 status 0 ./kvrisk ledger start "$f"
 status 0 ./kvrisk lock "$f" --method snapkv --tolerances 0.1,0.25,0.5
 status 0 ./kvrisk confirm "$f"

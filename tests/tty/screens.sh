@@ -18,7 +18,7 @@ see "WHAT-IF"
 keys m
 see "empirical % of KV kept"
 keys Escape
-see "CERTIFIED at 80 %  WHAT-IF"
+see "WHAT-IF: CERTIFIED at 80 %"
 keys u 4
 see "tasks at 65 %"
 keys ]

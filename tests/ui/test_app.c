@@ -256,7 +256,7 @@ static void a_cell_of_the_map_becomes_the_contract(void **state) {
     expect_seen(a, "WHAT-IF");
     expect_seen(a, " 3.0 %");
     kr_app_type(a, "1");
-    expect_seen(a, "SNAPKV  ✔ CERTIFIED at 80 %  WHAT-IF");
+    expect_seen(a, "SNAPKV  ✔ WHAT-IF: CERTIFIED at 80 %");
     kr_app_type(a, "2m");
     expect_seen(a, "empirical % of KV kept, no guarantee");
     kr_app_type(a, "m");
