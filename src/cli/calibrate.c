@@ -34,6 +34,7 @@ static const char help[] =
     "  --name N, --benchmark B, --note TEXT\n"
     "                        as they shall stand in the file\n"
     "  --shard I/N           every N-th request from the I-th on; kvrisk merge joins shards\n"
+    "                        (with more shards than requests some are empty)\n"
     "  --limit N             the first N requests\n"
     "  --context N           longest prompt with answer (default: the trained context)\n"
     "  --threads N           threads (default: physical cores); results do not depend on it\n"
@@ -383,8 +384,8 @@ static int measure(options *o) {
     fprintf(stderr, "kvrisk calibrate: %s is complete; %.1f s, at most %.1f MB\n", o->out,
             now() - o->began, (double)u.ru_maxrss / 1e3);
     if (failed > 0)
-        return kr_cli_say("calibrate", KR_EXIT_ERROR, "%zu requests failed: rows with a \"reason\"",
-                          failed);
+        return kr_cli_say("calibrate", KR_EXIT_ERROR, "%zu %s failed: rows with a \"reason\"", failed,
+                          failed == 1 ? "request" : "requests");
     return KR_EXIT_OK;
 }
 

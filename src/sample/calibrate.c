@@ -12,8 +12,6 @@
 #include "base/file.h"
 #include "base/json.h"
 
-enum { MAX_LINE = 64 << 20 };
-
 /* --- what is asked for ------------------------------------------------------------------------ */
 
 /* Methods together, each from conservative to aggressive. */
@@ -41,8 +39,7 @@ static kr_status check_arms(const kr_eval_options *e, kr_error *err) {
 }
 
 static size_t rows_of(const kr_calibrate_options *o) {
-    size_t n = o->requests->n, first = o->shard - 1;
-    return n > first ? (n - first + o->shards - 1) / o->shards : 0;
+    return kr_calibrate_rows(o->requests->n, o->shard, o->shards);
 }
 
 static const kr_sample_request *row_request(const kr_calibrate_options *o, size_t row) {
@@ -102,6 +99,19 @@ static bool is_row(const job *j, size_t row, const char *line, size_t len, bool 
     return kr_json_skip(&json, NULL) && kr_json_peek(&json) == KR_JSON_END;
 }
 
+/* Counts the good rows from s[at] on and gives where they end. */
+static size_t count_rows(job *j, const char *s, size_t len, size_t at) {
+    for (size_t total = rows_of(j->o); at < len && j->rows < total; j->rows++) {
+        bool failed = false;
+        const char *end = memchr(s + at, '\n', len - at);
+        if (end == NULL || !is_row(j, j->rows, s + at, (size_t)(end - s) - at, &failed))
+            break;
+        j->failed += failed;
+        at = (size_t)(end - s) + 1;
+    }
+    return at;
+}
+
 /* Counts the good rows after the header and cuts off what a kill left behind them. */
 static kr_status take_up(job *j, const char *s, size_t len, kr_error *err) {
     const char *end = memchr(s, '\n', len);
@@ -115,14 +125,7 @@ static kr_status take_up(job *j, const char *s, size_t len, kr_error *err) {
     }
     if (at != j->header.len || memcmp(s, j->header.s, at) != 0)
         return other_settings(j->part, err);
-    for (size_t total = rows_of(j->o); at < len && j->rows < total; j->rows++) {
-        bool failed = false;
-        end = memchr(s + at, '\n', len - at);
-        if (end == NULL || !is_row(j, j->rows, s + at, (size_t)(end - s) - at, &failed))
-            break;
-        j->failed += failed;
-        at = (size_t)(end - s) + 1;
-    }
+    at = count_rows(j, s, len, at);
     if (ftruncate(j->fd, (off_t)at) != 0 || lseek(j->fd, (off_t)at, SEEK_SET) < 0)
         return io(j, "truncate", err);
     return KR_OK;
@@ -155,8 +158,8 @@ static kr_status open_part(job *j, kr_error *err) {
     return st;
 }
 
-/* A finished file with the same header needs no work. */
-static kr_status finished(const job *j, bool *done, kr_error *err) {
+/* A finished file with the same header needs no work; its failed requests are counted. */
+static kr_status finished(job *j, bool *done, kr_error *err) {
     char *s;
     size_t len;
     *done = false;
@@ -166,7 +169,13 @@ static kr_status finished(const job *j, bool *done, kr_error *err) {
     if (st != KR_OK)
         return st;
     *done = len >= j->header.len && memcmp(s, j->header.s, j->header.len) == 0;
+    bool whole = *done && count_rows(j, s, len, j->header.len) == len && j->rows == rows_of(j->o);
     free(s);
+    if (*done && !whole)
+        return kr_fail(err, KR_EFORMAT,
+                       "%s:%zu: is damaged: expected %zu rows, each for its request; move it away "
+                       "and run again",
+                       j->path, j->rows + 2, rows_of(j->o));
     return *done ? KR_OK : other_settings(j->path, err);
 }
 
@@ -242,9 +251,6 @@ kr_status kr_calibrate(const kr_calibrate_options *o, const char *path, size_t *
     if ((size_t)snprintf(j.part, sizeof j.part, "%s.part", path) >= sizeof j.part)
         return kr_fail(err, KR_EINVAL, "%.80s...: the name is too long", path);
     kr_status st = check_arms(&o->eval, err);
-    if (st == KR_OK && rows_of(o) == 0)
-        st = kr_fail(err, KR_EINVAL, "shard %zu of %zu has no request of %zu", o->shard, o->shards,
-                     o->requests->n);
     if (st == KR_OK)
         st = kr_calibrate_header(o, &j.header, err);
     if (st == KR_OK)
@@ -258,122 +264,5 @@ kr_status kr_calibrate(const kr_calibrate_options *o, const char *path, size_t *
     kr_buf_free(&j.header);
     if (st == KR_OK)
         *failed = j.failed;
-    return st;
-}
-
-/* --- merging ---------------------------------------------------------------------------------- */
-
-typedef struct {
-    const char *path;
-    kr_lines *lines;
-    char *header; /* without its shard */
-    size_t shard, shards;
-} part;
-
-/* Cuts `,"shard":"i/N"` off the end of a header line. */
-static kr_status read_shard(part *p, const char *line, size_t len, kr_error *err) {
-    static const char key[] = ",\"shard\":\"";
-    p->header = malloc(len + 1);
-    if (p->header == NULL)
-        return kr_fail(err, KR_ENOMEM, "out of memory for %s", p->path);
-    memcpy(p->header, line, len);
-    p->header[len] = '\0';
-    char *at = NULL, tail = 0;
-    for (char *s = p->header; (s = strstr(s, key)) != NULL; s++)
-        at = s;
-    if (at == NULL ||
-        sscanf(at + sizeof key - 1, "%zu/%zu\"%c", &p->shard, &p->shards, &tail) != 3 ||
-        tail != '}' || p->shard < 1 || p->shard > p->shards)
-        return kr_fail(err, KR_EFORMAT,
-                       "%s:1: is no shard: expected a header that ends in "
-                       "\"shard\":\"1/4\"",
-                       p->path);
-    strcpy(at, "}");
-    return KR_OK;
-}
-
-static kr_status open_shard(part *p, const char *path, kr_error *err) {
-    const char *line;
-    size_t len;
-    p->path = path;
-    kr_status st = kr_lines_open(path, MAX_LINE, &p->lines, err);
-    if (st == KR_OK)
-        st = kr_lines_next(p->lines, &line, &len, err);
-    if (st == KR_OK && line == NULL)
-        st = kr_fail(err, KR_EFORMAT, "%s: is empty", path);
-    return st == KR_OK ? read_shard(p, line, len, err) : st;
-}
-
-static int by_shard(const void *a, const void *b) {
-    const part *x = a, *y = b;
-    return x->shard < y->shard ? -1 : x->shard > y->shard;
-}
-
-static kr_status check_shards(part *p, size_t n, kr_error *err) {
-    qsort(p, n, sizeof *p, by_shard);
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(p[i].header, p[0].header) != 0 || p[i].shards != p[0].shards)
-            return kr_fail(err, KR_EINVAL, "%s and %s were made with different settings", p[0].path,
-                           p[i].path);
-        if (i > 0 && p[i].shard == p[i - 1].shard)
-            return kr_fail(err, KR_EINVAL, "%s and %s are the same shard", p[i - 1].path,
-                           p[i].path);
-    }
-    for (size_t i = 0; i < p[0].shards; i++)
-        if (i >= n || p[i].shard != i + 1)
-            return kr_fail(err, KR_EINVAL, "shard %zu of %zu is missing", i + 1, p[0].shards);
-    return KR_OK;
-}
-
-/* Rows in turn, until the first shard whose turn it is has none left; then no other may have
- * one. */
-static kr_status interleave(part *p, size_t n, kr_writer *w, kr_error *err) {
-    kr_status st = KR_OK;
-    bool ended = false;
-    for (size_t row = 0, idle = 0; st == KR_OK && idle < n; row++) {
-        const char *line;
-        size_t len;
-        st = kr_lines_next(p[row % n].lines, &line, &len, err);
-        if (st != KR_OK)
-            break;
-        if (line != NULL && ended)
-            st = kr_fail(err, KR_EFORMAT, "%s:%zu: has more rows than the shards before it",
-                         p[row % n].path, kr_lines_number(p[row % n].lines));
-        ended = ended || line == NULL;
-        idle += line == NULL;
-        if (line != NULL && st == KR_OK) {
-            kr_writer_add(w, line, len);
-            kr_writer_puts(w, "\n");
-        }
-    }
-    return st;
-}
-
-kr_status kr_calibrate_merge(const char *const *paths, size_t n, const char *out, bool replace,
-                             kr_error *err) {
-    kr_writer *w = NULL;
-    kr_status st = KR_OK;
-    part *p = calloc(n, sizeof *p);
-    if (p == NULL)
-        return kr_fail(err, KR_ENOMEM, "out of memory for %zu shards", n);
-    for (size_t i = 0; i < n && st == KR_OK; i++)
-        st = open_shard(&p[i], paths[i], err);
-    if (st == KR_OK)
-        st = check_shards(p, n, err);
-    if (st == KR_OK)
-        st = kr_writer_open(out, replace, &w, err);
-    if (st == KR_OK) {
-        kr_writer_puts(w, p[0].header);
-        kr_writer_puts(w, "\n");
-        st = interleave(p, n, w, err);
-    }
-    for (size_t i = 0; i < n; i++) {
-        kr_lines_close(p[i].lines);
-        free(p[i].header);
-    }
-    free(p);
-    if (st == KR_OK)
-        return kr_writer_commit(w, err);
-    kr_writer_abort(w);
     return st;
 }

@@ -7,6 +7,7 @@
 #ifndef KR_SAMPLE_CALIBRATE_H
 #define KR_SAMPLE_CALIBRATE_H
 
+#include "base/file.h"
 #include "sample/eval.h"
 
 typedef struct {
@@ -36,16 +37,30 @@ typedef struct {
  *
  * KR_EINVAL: arms in no candidate order or in tokens; `path` or its unfinished part is there
  * with other settings, or another process is at work on it. A complete `path` with the same
- * settings is left as it is. */
+ * settings is left as it is. KR_EFORMAT when a complete `path` lacks rows. *failed: how many
+ * requests of the file are rows of nulls. A shard may have no request at all. */
 kr_status kr_calibrate(const kr_calibrate_options *o, const char *path, size_t *failed,
                        kr_error *err);
 
 /* Puts the files of all shards, in any order, together as one run would have written them.
- * KR_EINVAL when one is missing, twice there, or was made with other settings. */
+ * KR_EINVAL when one is missing, twice there, or was made with other settings; KR_EFORMAT when one
+ * does not have exactly its rows in their order. */
 kr_status kr_calibrate_merge(const char *const *paths, size_t n, const char *out, bool replace,
                              kr_error *err);
 
 /* --- for calibrate.c and its tests ------------------------------------------------------------ */
+
+/* How the header ends: rows; rows, shard, shards, requests of the whole run, hash of the ids. */
+#define KR_CALIBRATE_END ",\"n\":%zu}\n"
+#define KR_CALIBRATE_SHARD_END                                                                     \
+    ",\"n\":%zu,\"shard\":\"%zu/%zu\",\"run_n\":%zu,\"ids\":\"%s\"}\n"
+
+/* How many of n requests a shard has, from 1. */
+size_t kr_calibrate_rows(size_t n, size_t shard, size_t shards);
+
+/* SHA-256 of n ids in order, each as a JSON string and a line feed. */
+kr_status kr_calibrate_ids(const char *(*id)(const void *of, size_t i), const void *of, size_t n,
+                           char hex[KR_SHA256_HEX], kr_error *err);
 
 /* The first line of the file, with its line feed. */
 kr_status kr_calibrate_header(const kr_calibrate_options *o, kr_buf *out, kr_error *err);

@@ -107,6 +107,42 @@ static void put_engine(kr_buf *b, const kr_eval_options *e) {
     kr_buf_puts(b, "}");
 }
 
+size_t kr_calibrate_rows(size_t n, size_t shard, size_t shards) {
+    return n >= shard ? (n - shard) / shards + 1 : 0;
+}
+
+kr_status kr_calibrate_ids(const char *(*id)(const void *of, size_t i), const void *of, size_t n,
+                           char hex[KR_SHA256_HEX], kr_error *err) {
+    kr_buf all = {0};
+    for (size_t i = 0; i < n; i++) {
+        kr_json_put_string(&all, id(of, i));
+        kr_buf_puts(&all, "\n");
+    }
+    kr_status st = all.failed ? kr_fail(err, KR_ENOMEM, "out of memory for %zu ids", n)
+                              : kr_sha256(kr_buf_text(&all), all.len, hex, err);
+    kr_buf_free(&all);
+    return st;
+}
+
+static const char *id_of_row(const void *of, size_t row) {
+    const kr_calibrate_options *o = of;
+    return o->requests->item[o->shard - 1 + row * o->shards].id;
+}
+
+/* How many rows must follow; last, because merging puts another end there. */
+static kr_status put_extent(kr_buf *b, const kr_calibrate_options *o, kr_error *err) {
+    size_t n = kr_calibrate_rows(o->requests->n, o->shard, o->shards);
+    char hex[KR_SHA256_HEX];
+    if (o->shards == 1) {
+        kr_buf_printf(b, KR_CALIBRATE_END, n);
+        return KR_OK;
+    }
+    kr_status st = kr_calibrate_ids(id_of_row, o, n, hex, err);
+    if (st == KR_OK)
+        kr_buf_printf(b, KR_CALIBRATE_SHARD_END, n, o->shard, o->shards, o->requests->n, hex);
+    return st;
+}
+
 kr_status kr_calibrate_header(const kr_calibrate_options *o, kr_buf *out, kr_error *err) {
     const kr_geometry *g = &o->model->geo;
     kr_buf_puts(out, "{\"kvrisk\":1,\"kind\":\"calibration\"");
@@ -134,9 +170,9 @@ kr_status kr_calibrate_header(const kr_calibrate_options *o, kr_buf *out, kr_err
         kr_buf_printf(out, ",\"context\":%zu", o->eval.context);
     put_engine(out, &o->eval);
     put_text(out, "note", o->note);
-    if (o->shards > 1)
-        kr_buf_printf(out, ",\"shard\":\"%zu/%zu\"", o->shard, o->shards);
-    kr_buf_puts(out, "}\n");
+    st = put_extent(out, o, err);
+    if (st != KR_OK)
+        return st;
     return out->failed ? kr_fail(err, KR_ENOMEM, "out of memory for the header") : KR_OK;
 }
 

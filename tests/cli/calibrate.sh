@@ -89,11 +89,67 @@ grep -q "shard 3 of 4 is missing" "$t/err" || fail "$(cat "$t/err")"
 ./kvrisk merge "$t/s2.jsonl" "$t/s4.jsonl" "$t/s1.jsonl" "$t/s1.jsonl" -o "$t/m2.jsonl" 2>/dev/null &&
     fail "merged one shard twice"
 ./kvrisk merge "$t/whole.jsonl" -o "$t/m2.jsonl" 2>/dev/null && fail "merged what is no shard"
-[ ! -e "$t/m2.jsonl" ] || fail "a failed merge left a file"
+
+# Damaged shards are refused, and nothing is written.
+refused() { # what shard-2
+    rc=0
+    ./kvrisk merge "$t/s1.jsonl" "$2" "$t/s3.jsonl" "$t/s4.jsonl" -o "$t/m2.jsonl" 2>"$t/err" || rc=$?
+    [ "$rc" -eq 1 ] || fail "merge with $1: exit $rc, expected 1"
+    [ -s "$t/err" ] || fail "merge with $1: no reason"
+    [ ! -e "$t/m2.jsonl" ] || fail "merge with $1: left a file"
+}
+s=$t/s2.jsonl d=$t/damaged.jsonl
+size=$(wc -c <"$s")
+head -c $((size - 30)) "$s" >"$d" && refused "a torn row" "$d"
+sed '$d' "$s" >"$d" && refused "a row missing" "$d"
+head -n 1 "$s" >"$d" && refused "no rows" "$d"
+sed '3d' "$s" >"$d" && refused "a row missing inside" "$d"
+sed '3p' "$s" >"$d" && refused "a double row" "$d"
+sed '3p;4d' "$s" >"$d" && refused "a double row instead of another" "$d"
+sed '3{h;d};4G' "$s" >"$d" && refused "rows in another order" "$d"
+sed '3s/.*/rubbish/' "$s" >"$d" && refused "a malformed row" "$d"
+sed '3s/"utility":\[[^,]*,/"utility":[/' "$s" >"$d" && refused "a value missing" "$d"
+sed '3s/$/\n/' "$s" >"$d" && refused "an empty line" "$d"
+sed '1s/,"run_n":28/,"run_n":27/' "$s" >"$d" && refused "another number of requests" "$d"
+sed '1s/,"ids":"[0-9a-f]*"//' "$s" >"$d" && refused "a header without its hash" "$d"
+run "$t/limited.jsonl" --shard 2/4 --limit 27 2>/dev/null
+refused "a shard of another --limit" "$t/limited.jsonl"
+grep -q "different settings" "$t/err" || fail "$(cat "$t/err")"
+rm "$t/limited.jsonl"
+run "$t/limited.jsonl" --shard 2/4 --context 300 2>/dev/null
+refused "a shard of another --context" "$t/limited.jsonl"
+cat "$t/whole.jsonl" >"$t/m3.jsonl"
+./kvrisk merge "$t"/s[1-4].jsonl -o "$t/m3.jsonl" 2>/dev/null && fail "merge replaced a file"
+./kvrisk merge "$t"/s[1-4].jsonl -o "$t/m3.jsonl" --force || fail "merge --force"
+cmp "$t/whole.jsonl" "$t/m3.jsonl" || fail "merge --force: other bytes"
+cp "$s" "$t/kept"
+./kvrisk merge "$t"/s[1-4].jsonl -o "$s" --force 2>/dev/null && fail "merge replaced a shard"
+cmp "$t/kept" "$s" || fail "merge changed a shard"
+
+# More shards than requests: some have none, and merging gives the bytes of one run.
+run "$t/three.jsonl" --limit 3 2>/dev/null
+for i in 1 2 3 4 5; do
+    run "$t/e$i.jsonl" --limit 3 --shard $i/5 2>/dev/null || fail "shard $i of 5 for 3 requests"
+done
+grep -q '"n":0,' "$t/e5.jsonl" && [ "$(wc -l <"$t/e5.jsonl")" -eq 1 ] || fail "an empty shard has a header only"
+run "$t/e5.jsonl" --limit 3 --shard 5/5 2>/dev/null || fail "an empty shard again"
+./kvrisk merge "$t"/e[1-5].jsonl -o "$t/m4.jsonl" || fail "empty shards are not merged"
+cmp "$t/three.jsonl" "$t/m4.jsonl" || fail "merged with empty shards: other bytes"
+./kvrisk info "$t/m4.jsonl" >/dev/null || fail "info cannot read merged shards"
+
+# A complete file that lost rows is not taken for complete, nor read.
+sed '$d' "$t/three.jsonl" >"$t/cut.jsonl"
+run "$t/cut.jsonl" --limit 3 2>/dev/null && fail "a cut file passes for complete"
+./kvrisk info "$t/cut.jsonl" 2>/dev/null && fail "a cut file is read"
 
 # A request that does not fit becomes a row of nulls with a reason.
 run "$t/short.jsonl" --context 150 2>/dev/null && fail "failed requests go unnoticed"
 grep -q '"full":null.*"reason":"' "$t/short.jsonl" || fail "no row with a reason"
+failed=$(grep -c '"reason":"' "$t/short.jsonl")
+rc=0
+run "$t/short.jsonl" --context 150 2>"$t/err" || rc=$?
+[ "$rc" -eq 1 ] || fail "a complete file with failed requests: exit $rc, expected 1"
+grep -q "$failed requests* failed" "$t/err" || fail "not said how many failed: $(cat "$t/err")"
 ./kvrisk info "$t/short.jsonl" >/dev/null || fail "info cannot read rows of nulls"
 for bad in "--methods snapkv:512t" "--methods snapkv,snapkv" "--methods snapkv:0.2,0.5" "--methods full" \
     "--methods refreekv" "--methods nothing" "--shard 3/2" "--declare 0.1,0.05" "--declared tomorrow" \
