@@ -321,7 +321,8 @@ kr_status kr_import_build(kr_import *im, kr_calib **out, kr_error *err) {
         files += im->runs[i].n_parts;
     m.source = calloc(files, sizeof *m.source);
     kr_status st = KR_OK;
-    if (im->task_left_out == NULL || m.task == NULL || m.names == NULL || m.policy == NULL || m.source == NULL)
+    if (im->task_left_out == NULL || m.task == NULL || m.names == NULL || m.policy == NULL ||
+        m.source == NULL)
         st = kr_fail(err, KR_ENOMEM, "out of memory");
     else
         st = build(&m, out, err);
