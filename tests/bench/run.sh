@@ -21,6 +21,8 @@ for b in bench_ui bench_engine bench_ladder; do
     case $b in bench_ui) "$bin/$b" $sets ;; *) "$bin/$b" ;; esac
 done
 echo
+"$python" tests/bench/simulate.py ./kvrisk data/samples/mini-ruler.jsonl 20000
+echo
 "$bin/bench_job" ./kvrisk data/samples/mini-ruler.jsonl
 echo
 "$python" tests/bench/import.py ./kvrisk "$out/kvpress-${BENCH_IMPORT_MB:-1000}"
