@@ -14,7 +14,7 @@ import json, sys
 r = json.loads(sys.stdin.readline())
 sys.stdout.write(r["context"] + r["question"] + r["answer_prefix"])' >"$t/prompt.txt"
     ./kvrisk generate --model data/samples/mini-llama.gguf --prompt-file "$t/prompt.txt" \
-        --max-tokens 24 --json --logits "$t/logits.f32" >"$t/ids.json"
+        --max-tokens 24 --json --force --logits "$t/logits.f32" >"$t/ids.json"
     "$python" tests/sample/mini_llama.py data/samples/mini-llama.gguf "$t/prompt.txt" "$t/ids.json" \
         "$t/logits.f32"
 done <"$t/r.jsonl"

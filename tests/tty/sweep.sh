@@ -19,7 +19,7 @@ for size in "80 24" "120 36" "200 60"; do
     see "no guarantee"
     keys L
     see "▸ 6.0 % ◂"
-    see "SNAPKV  ✔ CERTIFIED at 60 %"
+    see "SNAPKV  ✔ WHAT-IF: CERTIFIED at 60 %"
     keys -l "=0.5%"
     see "= 0.5%"
     keys Enter
@@ -32,7 +32,7 @@ for size in "80 24" "120 36" "200 60"; do
     keys -l "=0.25"
     keys Enter
     see "▸ 0.250 ◂"
-    see "SNAPKV  ✔ CERTIFIED at 60 %"
+    see "SNAPKV  ✔ WHAT-IF: CERTIFIED at 60 %"
     keys Tab Tab Right
     see "▸ 95.5 % ◂"
     keys -l "=99.9%"

@@ -313,7 +313,7 @@ static void levels_without_shares_are_shown_as_levels(void **state) {
     expect_shot(s, "nan", false);
     free(s);
     s = shot(adaptive, "policy", 80, 24, NULL, false);
-    expect_shot(s, "CERTIFIED at thr 0.0005  WHAT-IF ─", true);
+    expect_shot(s, "WHAT-IF: CERTIFIED at thr 0.0005 ─", true);
     expect_shot(s, "1.5  ", false); /* candidates are whole */
     free(s);
 }
