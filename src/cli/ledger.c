@@ -19,7 +19,7 @@ static const char help[] =
     "  --seed N              of that choice (default 1)\n"
     "  --declared-split      explore the rows of split \"test\", confirm on those of \"cal\"\n"
     "  --budget D            error budget of all locks together (default 0.05)\n"
-    "  --certificate FILE    also check that this export rests on an entry of the ledger\n"
+    "  --certificate FILE    also check that the entry this export names is in the ledger\n"
     "\n"
     "exit status: 0 done, 1 error (also a ledger that was edited, cut short or deleted), 2 usage\n";
 
@@ -131,7 +131,10 @@ static int show(const ledger_args *x, const char *path, bool verify) {
         status = kr_cli_say("ledger", KR_EXIT_ERROR, "%s", e.msg);
     else
         printf("%zu entries, the chain holds%s\n", s.ledger.n,
-               x->certificate != NULL ? ", and the certificate rests on it" : "");
+               x->certificate != NULL
+                   ? ", and the entry that the export names is in it (the export's own figures are not "
+                     "compared: confirm again to see them)"
+                   : "");
     kr_study_close(&s);
     return status;
 }
