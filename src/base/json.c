@@ -1,6 +1,5 @@
 #include "base/json.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -548,44 +547,4 @@ bool kr_json_skip(kr_json *j, kr_span *value) {
     if (ok && value != NULL)
         *value = (kr_span){j->text + from, j->at - from};
     return ok;
-}
-
-/* --- output -------------------------------------------------------------------------------- */
-
-void kr_json_put_string(kr_buf *b, const char *text) {
-    size_t len = strlen(text);
-    kr_buf_puts(b, "\"");
-    for (size_t i = 0; i < len;) {
-        uint32_t c;
-        size_t n = kr_utf8_next(text + i, len - i, &c);
-        if (c == KR_BAD_CODE)
-            kr_buf_puts(b, "\xEF\xBF\xBD");
-        else if (c == '"' || c == '\\')
-            kr_buf_printf(b, "\\%c", (char)c);
-        else if (c < 0x20 || c == 0x7F)
-            kr_buf_printf(b, "\\u%04x", (unsigned)c);
-        else
-            kr_buf_add(b, text + i, n);
-        i += n;
-    }
-    kr_buf_puts(b, "\"");
-}
-
-void kr_json_put_dec(kr_buf *b, kr_dec d) {
-    char t[KR_DEC_TEXT];
-    kr_buf_puts(b, kr_dec_text(d, t));
-}
-
-void kr_json_put_double(kr_buf *b, double x) {
-    char t[40];
-    if (!isfinite(x)) {
-        kr_buf_puts(b, "null");
-        return;
-    }
-    for (int p = 15; p <= 17; p++) {
-        snprintf(t, sizeof t, "%.*g", p, x);
-        if (strtod(t, NULL) == x)
-            break;
-    }
-    kr_buf_puts(b, t);
 }

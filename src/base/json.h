@@ -1,4 +1,4 @@
-/* json.h - a strict reader over JSON text that is already in memory, and small output helpers.
+/* json.h - a strict reader over JSON text that is already in memory; json_put.h writes.
  *
  * cJSON accepts more than JSON (leading zeros, raw control characters, invalid UTF-8, numbers out
  * of range), cuts strings at \u0000, keeps duplicate keys, and keeps numbers only as doubles. This
@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/decimal.h"
+#include "base/json_put.h"
 #include "base/status.h"
 
 #define KR_JSON_MAX_DEPTH 64
@@ -82,13 +83,5 @@ bool kr_span_is(kr_span s, const char *word);
 /* Fails at byte offset `at` of the text with "file:line:column: " before the sentence. Always
  * returns false. The first failure stands. */
 bool kr_json_fail(kr_json *j, size_t at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-
-/* --- output -------------------------------------------------------------------------------- */
-
-/* Appends text as a JSON string with quotes; invalid UTF-8 becomes U+FFFD. */
-void kr_json_put_string(kr_buf *b, const char *text);
-void kr_json_put_dec(kr_buf *b, kr_dec d);
-/* 17 significant digits where needed, fewer where they read back the same; null when not finite. */
-void kr_json_put_double(kr_buf *b, double x);
 
 #endif

@@ -155,6 +155,30 @@ static void written_text_reads_back(void **state) {
     kr_buf_free(&b);
 }
 
+static void members_have_a_comma_before_all_but_the_first(void **state) {
+    (void)state;
+    kr_buf b = {0};
+    kr_buf_puts(&b, "{");
+    kr_put_text(&b, "a{", "{");
+    kr_put_text(&b, "none", NULL);
+    kr_put_count(&b, "n", 0);
+    kr_put_count(&b, "unknown", -1);
+    kr_put_key(&b, "inner");
+    kr_buf_puts(&b, "{");
+    kr_put_bool(&b, "x", true);
+    kr_put_bool(&b, "y", false);
+    kr_buf_puts(&b, "}");
+    kr_put_int(&b, "i", INT64_MIN);
+    kr_put_dec(&b, "d", (kr_dec){5, 2});
+    kr_put_double(&b, "r", 0.25);
+    kr_buf_puts(&b, "}");
+    assert_string_equal(kr_buf_text(&b),
+                        "{\"a{\":\"{\",\"none\":null,\"n\":0,\"unknown\":null,"
+                        "\"inner\":{\"x\":true,\"y\":false},\"i\":-9223372036854775808,"
+                        "\"d\":0.05,\"r\":0.25}");
+    kr_buf_free(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(accepts_json),
@@ -164,6 +188,7 @@ int main(void) {
         cmocka_unit_test(hands_out_members_and_elements),
         cmocka_unit_test(whole_numbers_have_a_range),
         cmocka_unit_test(written_text_reads_back),
+        cmocka_unit_test(members_have_a_comma_before_all_but_the_first),
     };
     return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }
