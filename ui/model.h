@@ -289,7 +289,7 @@ void kr_cell_words(const kr_app *a, char *out, size_t cap); /* the map's cell in
 const kr_map_cell *kr_map_cursor(const kr_app *a);
 /* "file contract: at most 20 of 600 events; 4 of 9 methods certified". */
 void kr_contract_summary(const kr_app *a, char *out, size_t cap);
-int kr_tab_at(int w, int x); /* screen whose tab is at column x of a window w wide, -1 none */
+int kr_tab_at(const kr_app *a, int x); /* screen whose tab is at column x, -1 none */
 const char *kr_file_name(const char *path); /* after the last slash */
 void kr_p_text(double p, char out[16]);     /* "0.0113", "<1e-4" */
 /* v with at most `places` decimals in at most `room` columns, fewer decimals first, then "4e+09". */

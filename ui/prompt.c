@@ -42,7 +42,8 @@ static void cut(kr_prompt *p, size_t from, size_t to) {
 static void insert(kr_prompt *p, int key) {
     uint8_t bytes[6];
     int n = u8_uctomb(bytes, (ucs4_t)key, sizeof bytes);
-    if (n <= 0 || p->len + (size_t)n >= sizeof p->text)
+    p->full = n > 0 && p->len + (size_t)n >= sizeof p->text;
+    if (n <= 0 || p->full)
         return;
     memmove(p->text + p->at + n, p->text + p->at, p->len - p->at + 1);
     memcpy(p->text + p->at, bytes, (size_t)n);
@@ -69,6 +70,7 @@ static kr_prompt_result answer(kr_prompt *p, int key) {
 }
 
 kr_prompt_result kr_prompt_key(kr_prompt *p, int key) {
+    p->full = false;
     if (p->kind == KR_PROMPT_YESNO)
         return answer(p, key);
     switch (key) {

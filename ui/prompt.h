@@ -17,6 +17,7 @@ typedef struct {
     char label[160];
     char text[256];  /* UTF-8 */
     size_t len, at;  /* bytes; the cursor is before text[at] */
+    bool full;       /* the last key was a character that did not fit */
 } kr_prompt;
 
 typedef enum { KR_PROMPT_EDITED, KR_PROMPT_DONE, KR_PROMPT_LEFT, KR_PROMPT_TAB, KR_PROMPT_OLDER,

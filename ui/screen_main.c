@@ -276,15 +276,21 @@ void kr_draw_statement(kr_view *v, kr_rect r) {
 
 /* --- methods ---------------------------------------------------------------------------------- */
 
-static void level_short(const kr_app *a, size_t m, int candidate, char out[32]) {
+/* "65%", "thr 0.0005", and where that is too wide "t5e-4". */
+static void level_short(const kr_app *a, size_t m, int candidate, bool brief, char out[32]) {
     kr_level_label(a, m, candidate, out);
-    char *unit = strstr(out, " %");
+    char *unit = strstr(out, " %"), power[40];
     if (unit != NULL)
         strcpy(unit, "%");
+    if (!brief || strncmp(out, "thr ", 4) != 0)
+        return;
+    size_t policy = kr_calib_method(a->calib, m)->first + (size_t)candidate;
+    kr_power_text(kr_calib_policy(a->calib, policy)->threshold, power);
+    snprintf(out, 32, "t%.28s", power);
 }
 
-/* "60%: 24 > 20". */
-static void stopped_text(const kr_app *a, size_t m, char out[48]) {
+/* "60%: 24 > 20"; brief: "60%: 24>20". */
+static void stopped_text(const kr_app *a, size_t m, bool brief, char out[48]) {
     const kr_line *l = kr_analysis_line(a->an, m);
     char level[32], counts[48];
     if (l->status == KR_ST_REFUSED || l->status == KR_ST_CANNOT_CERTIFY) {
@@ -295,20 +301,21 @@ static void stopped_text(const kr_app *a, size_t m, char out[48]) {
         snprintf(out, 48, "no, all pass");
         return;
     }
-    level_short(a, m, l->stopped, level);
+    level_short(a, m, l->stopped, brief, level);
     if (l->status == KR_ST_UNDECIDED)
         snprintf(out, 48, "%s: undecided", level);
     else if (l->stopped_events < 0)
         snprintf(out, 48, "%s: no count", level);
     else {
-        snprintf(counts, sizeof counts, "%lld > %lld", (long long)l->stopped_events,
-                 (long long)l->max_events);
+        snprintf(counts, sizeof counts, brief ? "%lld>%lld" : "%lld > %lld",
+                 (long long)l->stopped_events, (long long)l->max_events);
         snprintf(out, 48, "%.14s: %.31s", level, counts);
     }
 }
 
 typedef struct {
     int name, cert, emp, k, rate, upper, p, bar, stop; /* columns; 0: not shown */
+    bool brief; /* levels and counts in their shortest form */
 } method_columns;
 
 static int longer(int w, const char *s, int gap) {
@@ -325,30 +332,40 @@ static int longest_count(const kr_app *a) {
     return snprintf(NULL, 0, "%lld", (long long)most);
 }
 
-static method_columns fit_methods(const kr_app *a, int w) {
-    method_columns c = {.cert = 5, .emp = 5, .stop = 9};
+/* What the levels and the reasons need. */
+static method_columns level_columns(const kr_app *a, int w, bool brief) {
+    method_columns c = {.cert = 5, .emp = 5, .stop = 12, .brief = brief};
     for (size_t m = 0; m < kr_calib_methods(a->calib); m++) {
         char s[48];
-        stopped_text(a, m, s);
+        stopped_text(a, m, brief, s);
         c.stop = longer(c.stop, s, 2);
-        level_short(a, m, kr_analysis_line(a->an, m)->certified, s);
+        level_short(a, m, kr_analysis_line(a->an, m)->certified, brief, s);
         c.cert = longer(c.cert, s, 1);
-        level_short(a, m, kr_analysis_line(a->an, m)->empirical, s);
+        level_short(a, m, kr_analysis_line(a->an, m)->empirical, brief, s);
         c.emp = longer(c.emp, s, 1);
     }
     if (w >= 70) {
         c.cert++;
         c.emp++;
     }
-    if (c.stop < 12)
-        c.stop = 12;
+    return c;
+}
+
+static method_columns fit_methods(const kr_app *a, int w) {
+    enum { SHORTEST_NAME = 15 };
     int longest = 6;
     for (size_t m = 0; m < kr_calib_methods(a->calib); m++) {
         int n = kr_text_width(kr_calib_method(a->calib, m)->name);
         longest = n > longest ? n : longest;
     }
     longest = longest > 28 ? 28 : longest + 1;
+    method_columns c = level_columns(a, w, false);
     if (w - 2 - longest - c.cert - c.emp < c.stop)
+        c = level_columns(a, w, true);
+    int name = w - 2 - c.cert - c.emp - c.stop; /* a cut name is less lost than the reason */
+    if (name < longest && name >= SHORTEST_NAME)
+        longest = name;
+    if (name < longest)
         c.stop = 0;
     int room = w - 2 - longest - c.cert - c.emp - c.stop;
     int *const more[] = {&c.k, &c.p, &c.rate, &c.upper, &c.bar};
@@ -409,10 +426,10 @@ static void method_row(kr_view *v, kr_rect in, int y, size_t m, const method_col
                     m == a->method ? KR_ROLE_TITLE : KR_ROLE_TEXT,
                     kr_calib_method(a->calib, m)->name);
     x += c->name;
-    level_short(a, m, l->certified, s);
+    level_short(a, m, l->certified, c->brief, s);
     kr_canvas_field(v->c, in, x, y, c->cert, KR_RIGHT, role, s);
     x += c->cert;
-    level_short(a, m, l->empirical, s);
+    level_short(a, m, l->empirical, c->brief, s);
     kr_canvas_field(v->c, in, x, y, c->emp, KR_RIGHT, KR_ROLE_EMP, s);
     x += c->emp;
     x = number(v, in, x, y, c->k, plain, "0", good ? (double)k->events : NAN);
@@ -421,7 +438,7 @@ static void method_row(kr_view *v, kr_rect in, int y, size_t m, const method_col
     kr_p_text(good ? k->p_value : NAN, p);
     kr_canvas_field(v->c, in, x, y, c->p, KR_RIGHT, plain, p);
     x += c->p;
-    stopped_text(a, m, s);
+    stopped_text(a, m, c->brief, s);
     kr_canvas_field(v->c, in, x + 2, y, c->stop - 2, KR_LEFT, KR_ROLE_DIM, s);
     if (c->bar > 2)
         kr_bar(v->c, in, x + c->stop + 1, y, c->bar - 2, kr_share_kept(a->calib, m, l->certified),

@@ -575,13 +575,17 @@ static void pasted(kr_app *a, int key) {
     bool open = kind != KR_PROMPT_NONE && kind != KR_PROMPT_YESNO && a->lay.step != KR_STEP_REFUSE;
     if (open && text)
         prompt_key(a, key);
-    else if (!open)
+    if (!open || (text && a->prompt.full))
         a->swallowed++;
 }
 
 static void end_paste(kr_app *a) {
     a->pasting = false;
-    if (a->swallowed > 0 && a->lay.step != KR_STEP_REFUSE)
+    bool full = a->prompt.kind != KR_PROMPT_NONE && a->prompt.full;
+    if (a->swallowed > 0 && a->lay.step != KR_STEP_REFUSE && full)
+        kr_app_say(a, true, "the last %zu characters did not fit and are not there; a line has at most "
+                            "%zu bytes", a->swallowed, sizeof a->prompt.text - 1);
+    else if (a->swallowed > 0 && a->lay.step != KR_STEP_REFUSE)
         kr_app_say(a, false, "pasted text is not taken as keys; paste it after : / or =");
     a->swallowed = 0;
     kr_facts_refresh(a);
@@ -610,6 +614,8 @@ void kr_app_key(kr_app *a, int key) {
         a->typed_at = a->n_typed;
     if (a->prompt.kind != KR_PROMPT_NONE) {
         prompt_key(a, key);
+        if (a->prompt.full)
+            kr_app_say(a, true, "a line has at most %zu bytes", sizeof a->prompt.text - 1);
     } else {
         kr_action act = kr_keys_action(key, a->screen);
         if (act == KR_ACT_NONE)
@@ -628,7 +634,7 @@ void kr_app_mouse(kr_app *a, int key, int x, int y) {
         return;
     if (key == KR_KEY_WHEEL_UP || key == KR_KEY_WHEEL_DOWN)
         move(a, key == KR_KEY_WHEEL_UP ? -1 : 1);
-    else if (y == 1 && kr_tab_at(a->w, x) >= 0)
-        kr_app_show(a, (kr_screen)kr_tab_at(a->w, x));
+    else if (y == 1 && kr_tab_at(a, x) >= 0)
+        kr_app_show(a, (kr_screen)kr_tab_at(a, x));
     kr_facts_refresh(a);
 }

@@ -118,46 +118,91 @@ static void draw_title(kr_view *v, kr_rect r) {
     }
 }
 
-static const char *const tab_names[] = {"Main", "Map", "Policy", "Tasks", "Re-eval", "Points"};
+static const struct {
+    kr_screen screen;
+    const char *label;
+} tabs[] = {{KR_SCREEN_MAIN, "1 Main"},     {KR_SCREEN_MAP, "2 Map"},
+            {KR_SCREEN_POLICY, "3 Policy"}, {KR_SCREEN_TASKS, "4 Tasks"},
+            {KR_SCREEN_REEVAL, "5 Re-eval"}, {KR_SCREEN_POINTS, "6 Points"},
+            {KR_SCREEN_CLAIMS, "7 Claims"}, {KR_SCREEN_PLAN, "8 Plan"},
+            {KR_SCREEN_SIMULATE, "9 Simulate"}};
 
-static int tab_gap(int w) { return w >= 76 ? 4 : 2; }
+enum { TABS = sizeof tabs / sizeof *tabs, FEW_TABS = 6, HELP_ROOM = 8 };
 
-int kr_tab_at(int w, int x) {
-    int from = 1;
-    for (int i = 0; i < 6; i++) {
-        int width = (int)strlen(tab_names[i]) + 2;
-        if (x >= from && x <= from + width + 1)
+/* The tab that is open; of help and messages the screen they return to. */
+static int open_tab(const kr_app *a) {
+    kr_screen s = a->screen;
+    if (s == KR_SCREEN_HELP || s == KR_SCREEN_MESSAGES)
+        s = a->back;
+    s = s == KR_SCREEN_REQUESTS ? KR_SCREEN_TASKS : s == KR_SCREEN_REQUEST ? KR_SCREEN_REEVAL : s;
+    for (int i = 0; i < TABS; i++)
+        if (tabs[i].screen == s)
             return i;
-        from += width + tab_gap(w);
+    return -1;
+}
+
+static int tab_width(int i) { return (int)strlen(tabs[i].label); }
+
+/* Column after the last of the shown tabs. */
+static int place_tabs(const bool *shown, int gap, int *x) {
+    int at = 1;
+    for (int i = 0; i < TABS; i++)
+        if (shown[i]) {
+            x[i] = at;
+            at += tab_width(i) + gap;
+        }
+    return at;
+}
+
+/* Columns of the tabs in a row w wide, -1 where one is not shown: all of them where they fit beside
+ * the word on help, else the first six, and the open one always. */
+static void fit_tabs(const kr_app *a, int w, int *x) {
+    bool shown[TABS];
+    int open = open_tab(a), gap;
+    for (int i = 0; i < TABS; i++)
+        shown[i] = true;
+    for (gap = 4; gap > 1 && place_tabs(shown, gap, x) >= w - HELP_ROOM; gap--)
+        continue;
+    if (place_tabs(shown, gap, x) < w - HELP_ROOM)
+        return;
+    for (int i = FEW_TABS; i < TABS; i++) {
+        x[i] = -1;
+        shown[i] = i == open;
     }
+    for (gap = 4; gap > 2 && place_tabs(shown, gap, x) >= w - HELP_ROOM; gap--)
+        continue;
+    for (int i = 0; i < FEW_TABS && place_tabs(shown, gap, x) > w; i++)
+        if (i != open) {
+            shown[i] = false;
+            x[i] = -1;
+        }
+}
+
+int kr_tab_at(const kr_app *a, int column) {
+    int x[TABS];
+    fit_tabs(a, a->w, x);
+    for (int i = 0; i < TABS; i++)
+        if (x[i] >= 0 && column >= x[i] && column <= x[i] + tab_width(i))
+            return (int)tabs[i].screen;
     return -1;
 }
 
 static void draw_tabs(kr_view *v, kr_rect r) {
-    kr_screen now = v->a->screen;
-    if (now == KR_SCREEN_REQUESTS)
-        now = KR_SCREEN_TASKS;
-    else if (now == KR_SCREEN_REQUEST)
-        now = KR_SCREEN_REEVAL;
-    else if (kr_page_screen(now))
-        now = KR_SCREEN_COUNT; /* none of the six */
-    else if (now > KR_SCREEN_POINTS)
-        now = v->a->back == KR_SCREEN_REQUESTS  ? KR_SCREEN_TASKS
-              : v->a->back == KR_SCREEN_REQUEST ? KR_SCREEN_REEVAL
-                                                : v->a->back;
-    int gap = tab_gap(r.w), x = 1;
-    for (int i = 0; i < 6; i++) {
-        bool open = i == (int)now;
-        char label[24];
-        snprintf(label, sizeof label, "%d %s", i + 1, tab_names[i]);
+    int at[TABS], x = 1, now = open_tab(v->a);
+    fit_tabs(v->a, r.w, at);
+    for (int i = 0; i < TABS; i++) {
+        if (at[i] < 0)
+            continue;
+        bool open = i == now;
+        x = at[i];
         if (open)
             kr_canvas_str(v->c, r, x, 0, KR_ROLE_TITLE, "▐");
-        int w = kr_canvas_str(v->c, r, x + 1, 0, open ? KR_ROLE_TAB : KR_ROLE_DIM, label);
+        int w = kr_canvas_str(v->c, r, x + 1, 0, open ? KR_ROLE_TAB : KR_ROLE_DIM, tabs[i].label);
         if (open)
             kr_canvas_str(v->c, r, x + 1 + w, 0, KR_ROLE_TITLE, "▌");
-        x += w + gap;
+        x += w + 2;
     }
-    if (r.w - 8 > x) {
+    if (r.w - HELP_ROOM >= x) {
         kr_canvas_str(v->c, r, r.w - 7, 0, KR_ROLE_KEY, "?");
         kr_canvas_str(v->c, r, r.w - 5, 0, KR_ROLE_DIM, "help");
     }
@@ -225,6 +270,19 @@ static void draw_message(kr_view *v, kr_rect r) {
 
 static const char prompt_keys[] = "Enter take   Esc leave   Tab complete   Ctrl-U clear";
 
+/* While something is typed, what is said stands in the row of keys. */
+static void draw_prompt_keys(kr_view *v, kr_rect r) {
+    const kr_app *a = v->a;
+    const kr_message *m = a->message_on ? &a->messages[a->n_messages - 1] : NULL;
+    if (m != NULL)
+        kr_canvas_field(v->c, r, 1, 0, r.w - 2, KR_LEFT, m->error ? KR_ROLE_ERROR : KR_ROLE_TITLE,
+                        m->text);
+    else
+        kr_canvas_str(v->c, r, 1, 0, KR_ROLE_DIM,
+                      a->prompt.kind == KR_PROMPT_YESNO ? "y yes   any other answer is no"
+                                                        : prompt_keys);
+}
+
 /* A brief is a key and what it does; as many as fit, quitting always. */
 static int draw_brief(kr_view *v, kr_rect r, int x, const char *brief) {
     char key[16];
@@ -249,10 +307,8 @@ static void draw_keys(kr_view *v, kr_rect r) {
     size_t n;
     const kr_binding *t = kr_keys_table(&n);
     int x = 1, gap = r.w >= 110 ? 3 : 2, last = (int)sizeof quit - 1;
-    kr_prompt_kind open = v->a->prompt.kind;
-    if (open != KR_PROMPT_NONE) {
-        kr_canvas_str(v->c, r, 1, 0, KR_ROLE_DIM,
-                      open == KR_PROMPT_YESNO ? "y yes   any other answer is no" : prompt_keys);
+    if (v->a->prompt.kind != KR_PROMPT_NONE) {
+        draw_prompt_keys(v, r);
         return;
     }
     for (int pass = 0; pass < 2; pass++)
