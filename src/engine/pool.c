@@ -218,6 +218,11 @@ static void publish(kr_pool *p, size_t n, kr_pool_fn fn, void *arg) {
 }
 
 bool kr_pool_run(kr_pool *p, size_t n, kr_pool_fn fn, void *arg) {
+    if (p == NULL) {
+        for (size_t i = 0; i < n; i++)
+            fn(arg, i, 0);
+        return true;
+    }
     atomic_store(&p->cancelled, false);
     if (n < 2 || n > UINT32_MAX || p->n_workers == 0)
         return run_here(p, n, fn, arg);

@@ -31,7 +31,7 @@ size_t kr_pool_cores(void);
 void kr_pool_on_tick(kr_pool *p, bool (*tick)(void *arg), void *arg);
 
 /* Runs fn for tiles 0 .. n-1 and returns when all are done: true, or false after a cancellation.
- * One caller at a time; no allocation. */
+ * One caller at a time; no allocation. NULL: all on the calling thread. */
 bool kr_pool_run(kr_pool *p, size_t n, kr_pool_fn fn, void *arg);
 
 #endif

@@ -21,25 +21,15 @@ static const kr_param params[] = {
                     "variant c: weigh a head by the share of its best entries"),
 };
 
-static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores **out,
-                       kr_error *err) {
-    return kr_evictor_snapkv.score(in, p, out, err);
-}
-
 /* The same number for each unit of budget and each head's forced entries. */
 static kr_status shared(const kr_scores *s, size_t budget, size_t forced, kr_keep **out,
                         kr_error *err) {
-    size_t all = s->layers * s->heads;
-    size_t *b = calloc(s->layers + all, sizeof *b);
-    if (b == NULL)
-        return kr_fail(err, KR_ENOMEM, "out of memory for %zu budgets", all);
-    for (size_t i = 0; i < s->layers; i++)
-        b[i] = budget;
-    for (size_t i = 0; i < all; i++)
-        b[s->layers + i] = forced;
-    kr_selection sel = {.scope = KR_SCOPE_LAYER, .budget = b, .forced = b + s->layers};
-    kr_status st = kr_select(s, &sel, out, err);
+    size_t *b = kr_part_budgets(s->layers, budget, err);
+    size_t *f = b != NULL ? kr_part_budgets(s->layers * s->heads, forced, err) : NULL;
+    kr_selection sel = {.scope = KR_SCOPE_LAYER, .budget = b, .forced = f};
+    kr_status st = f != NULL ? kr_select(s, &sel, out, err) : KR_ENOMEM;
     free(b);
+    free(f);
     return st;
 }
 
@@ -80,8 +70,8 @@ static kr_status blended(const kr_scores *s, const kr_params *p, size_t budget, 
         return kr_part_uniform(s, budget, out, err);
     kr_keep *won = NULL;
     kr_scores *t = NULL;
-    size_t *b = calloc(all, sizeof *b);
-    kr_status st = b == NULL ? kr_fail(err, KR_ENOMEM, "out of memory for %zu budgets", all) : KR_OK;
+    size_t *b = kr_part_budgets(all, 0, err);
+    kr_status st = b == NULL ? KR_ENOMEM : KR_OK;
     if (st == KR_OK && kr_param_int(p, NORMALIZE)) {
         st = kr_scores_new(s->layers, s->heads, s->n, 0, w, false, 0, &t, err);
         if (st == KR_OK) {
@@ -125,7 +115,7 @@ const kr_evictor kr_evictor_adakv = {
     .n_params = N,
     .scope = KR_SCOPE_LAYER,
     .window = kr_snap_window,
-    .protects = kr_snap_window,
-    .score = score,
+    .tail = kr_snap_window,
+    .score = kr_snap_score,
     .select = choose,
 };

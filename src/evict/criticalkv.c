@@ -21,9 +21,8 @@ static const kr_param params[] = {
 };
 static const kr_param uniform_params[] = {COMMON_PARAMS};
 
-static kr_status fill(const kr_evict_input *in, const kr_params *p, kr_scores *s, kr_error *err) {
-    kr_snap snap = kr_snap_params(p);
-    kr_status st = kr_snap_scores(in, &snap, s, true, err);
+static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores *s, kr_error *err) {
+    kr_status st = kr_snap_score(in, p, s, err);
     if (st != KR_OK)
         return st;
     const float *norm = kr_shared_norms(in, err);
@@ -33,22 +32,7 @@ static kr_status fill(const kr_evict_input *in, const kr_params *p, kr_scores *s
     for (size_t i = 0; i < s->layers * s->heads; i++)
         for (size_t j = i * s->n; j < (i + 1) * s->n - s->tail; j++)
             s->rank[j] = (float)(((double)s->first[j] + eps) * (double)norm[j]);
-    return kr_scores_sort(s, err);
-}
-
-static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores **out,
-                       kr_error *err) {
-    kr_scores *s;
-    kr_status st = kr_scores_new(in->kv->layers, in->kv->heads, kr_evict_n(in), 0,
-                                 kr_snap_window(p), true, 0, &s, err);
-    if (st != KR_OK)
-        return st;
-    st = fill(in, p, s, err);
-    if (st == KR_OK)
-        *out = s;
-    else
-        kr_scores_free(s);
-    return st;
+    return KR_OK;
 }
 
 /* Entries forced by attention beyond the window, of a head's budget: its first stage counts the
@@ -63,9 +47,9 @@ static size_t first_stage(const kr_scores *s, const kr_params *p, size_t budget)
 static kr_status with_budgets(const kr_scores *s, const kr_params *p, const size_t *budget,
                               kr_keep **out, kr_error *err) {
     size_t all = s->layers * s->heads;
-    size_t *forced = calloc(all, sizeof *forced);
+    size_t *forced = kr_part_budgets(all, 0, err);
     if (forced == NULL)
-        return kr_fail(err, KR_ENOMEM, "out of memory for %zu budgets", all);
+        return KR_ENOMEM;
     for (size_t i = 0; i < all; i++)
         forced[i] = first_stage(s, p, budget[i]);
     kr_selection sel = {.scope = KR_SCOPE_HEAD, .budget = budget, .forced = forced};
@@ -76,12 +60,10 @@ static kr_status with_budgets(const kr_scores *s, const kr_params *p, const size
 
 static kr_status choose(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_keep **out,
                         kr_error *err) {
-    size_t all = s->layers * s->heads;
-    size_t *budget = calloc(all, sizeof *budget);
+    size_t b = kr_part_budget(s->n, level, (kr_rounding)kr_param_int(p, KR_SNAP_ROUND));
+    size_t *budget = kr_part_budgets(s->layers * s->heads, b, err);
     if (budget == NULL)
-        return kr_fail(err, KR_ENOMEM, "out of memory for %zu budgets", all);
-    for (size_t i = 0; i < all; i++)
-        budget[i] = kr_part_budget(s->n, level, (kr_rounding)kr_param_int(p, KR_SNAP_ROUND));
+        return KR_ENOMEM;
     kr_status st = with_budgets(s, p, budget, out, err);
     free(budget);
     return st;
@@ -105,11 +87,10 @@ static kr_status choose_ada(const kr_scores *s, const kr_params *p, kr_evict_lev
         *out = won;
         return KR_OK;
     }
-    size_t *budget = calloc(all, sizeof *budget);
+    size_t *budget = kr_part_budgets(all, 0, err);
     for (size_t i = 0; budget != NULL && i < all; i++)
         budget[i] = won->head[i].n;
-    st = budget != NULL ? with_budgets(s, p, budget, out, err)
-                        : kr_fail(err, KR_ENOMEM, "out of memory for %zu budgets", all);
+    st = budget != NULL ? with_budgets(s, p, budget, out, err) : KR_ENOMEM;
     kr_keep_free(won);
     free(budget);
     return st;
@@ -123,7 +104,8 @@ const kr_evictor kr_evictor_criticalkv = {
     .n_params = N_UNIFORM,
     .scope = KR_SCOPE_HEAD,
     .window = kr_snap_window,
-    .protects = kr_snap_window,
+    .tail = kr_snap_window,
+    .forced = true,
     .score = score,
     .select = choose,
 };
@@ -136,7 +118,8 @@ const kr_evictor kr_evictor_criticaladakv = {
     .n_params = N_ADA,
     .scope = KR_SCOPE_LAYER,
     .window = kr_snap_window,
-    .protects = kr_snap_window,
+    .tail = kr_snap_window,
+    .forced = true,
     .score = score,
     .select = choose_ada,
 };

@@ -119,21 +119,18 @@ typedef struct {
     const kr_evict_input *in;
     const kr_params *p;
     const float *norm;
-    kr_scores *s;
-    size_t failed; /* layers that ran out of memory, counted by aux = -1 */
+    kr_scores *s; /* aux = -1: the layer ran out of memory */
 } job;
 
 static bool layer_scores(const job *j, size_t layer) {
     const kr_kv *kv = j->in->kv;
-    size_t n = j->s->n, w = j->s->tail, d = kv->dim, heads = kv->heads;
+    size_t n = j->s->n, w = j->s->tail, heads = kv->heads;
     size_t group = j->in->model->geo.heads / heads;
     float *a = malloc(heads * group * w * n * sizeof *a);
     if (a == NULL)
         return false;
     for (size_t q = 0; q < heads * group; q++)
-        kr_part_attention(kr_part_queries(j->in->taps, layer, q, w),
-                          kr_kv_keys(kv, kr_kv_at(kv, layer, q / group)), w, n, d,
-                          a + q * w * n);
+        kr_part_head_attention(j->in, layer, q, w, a + q * w * n);
     bool ok = kr_defensive_layer(a, j->norm + layer * heads * n, heads, group, n, w,
                                  (size_t)kr_param_int(j->p, KR_DEF_KERNEL),
                                  kr_param_int(j->p, KR_DEF_BIAS) == 1,
@@ -150,51 +147,25 @@ static void layer_tile(void *arg, size_t tile, size_t thread) {
         j->s->aux[tile] = -1;
 }
 
-static kr_status all_layers(job *j, kr_error *err) {
-    size_t layers = j->s->layers;
-    if (j->in->pool != NULL) {
-        if (!kr_pool_run(j->in->pool, layers, layer_tile, j))
-            return kr_fail(err, KR_ECANCELED, "canceled");
-    } else {
-        for (size_t l = 0; l < layers; l++)
-            layer_tile(j, l, 0);
-    }
-    for (size_t l = 0; l < layers; l++)
-        if (j->s->aux[l] < 0)
-            return kr_fail(err, KR_ENOMEM, "out of memory for the attention of %zu tokens",
-                           j->s->n);
-    return kr_scores_sort(j->s, err);
-}
-
-kr_status kr_defensive_score(const kr_evict_input *in, const kr_params *p, kr_scores **out,
+kr_status kr_defensive_score(const kr_evict_input *in, const kr_params *p, kr_scores *s,
                              kr_error *err) {
-    const kr_kv *kv = in->kv;
     const float *norm = kr_shared_norms(in, err);
     if (norm == NULL)
         return err != NULL ? err->code : KR_ENOMEM;
-    kr_scores *s;
-    kr_status st = kr_scores_new(kv->layers, kv->heads, kr_evict_n(in), 0, kr_defensive_window(p),
-                                 true, kv->layers, &s, err);
-    if (st != KR_OK)
-        return st;
     job j = {.in = in, .p = p, .norm = norm, .s = s};
-    st = all_layers(&j, err);
-    if (st == KR_OK)
-        *out = s;
-    else
-        kr_scores_free(s);
-    return st;
+    if (!kr_pool_run(in->pool, s->layers, layer_tile, &j))
+        return kr_fail(err, KR_ECANCELED, "canceled");
+    for (size_t l = 0; l < s->layers; l++)
+        if (s->aux[l] < 0)
+            return kr_fail(err, KR_ENOMEM, "out of memory for the attention of %zu tokens", s->n);
+    return KR_OK;
 }
 
 size_t *kr_defensive_counts(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_error *err) {
     size_t all = s->layers * s->heads, m = s->n - s->tail;
     size_t budget = kr_part_budget(s->n, level, (kr_rounding)kr_param_int(p, KR_DEF_ROUND));
-    size_t *c = calloc(all, sizeof *c);
-    if (c == NULL) {
-        kr_fail(err, KR_ENOMEM, "out of memory for %zu budgets", all);
-        return NULL;
-    }
-    for (size_t i = 0; i < all; i++)
+    size_t *c = kr_part_budgets(all, 0, err);
+    for (size_t i = 0; c != NULL && i < all; i++)
         c[i] = kr_defensive_forced(s->first + i * s->n, s->first_order + i * m, m,
                                    kr_param_real(p, KR_DEF_MASS), s->aux[i / s->heads], budget,
                                    s->tail);
@@ -204,16 +175,12 @@ size_t *kr_defensive_counts(const kr_scores *s, const kr_params *p, kr_evict_lev
 static kr_status choose(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_keep **out,
                         kr_error *err) {
     size_t *forced = kr_defensive_counts(s, p, level, err);
-    size_t *budget = calloc(s->layers, sizeof *budget);
-    kr_status st = forced != NULL && budget != NULL
-                       ? KR_OK
-                       : kr_fail(err, KR_ENOMEM, "out of memory for %zu budgets", s->layers);
-    for (size_t l = 0; st == KR_OK && l < s->layers; l++)
-        budget[l] = kr_part_budget_of(s->n, s->heads, level,
-                                      (kr_rounding)kr_param_int(p, KR_DEF_ROUND));
+    if (forced == NULL)
+        return KR_ENOMEM;
+    size_t b = kr_part_budget_of(s->n, s->heads, level, (kr_rounding)kr_param_int(p, KR_DEF_ROUND));
+    size_t *budget = kr_part_budgets(s->layers, b, err);
     kr_selection sel = {.scope = KR_SCOPE_LAYER, .budget = budget, .forced = forced};
-    if (st == KR_OK)
-        st = kr_select(s, &sel, out, err);
+    kr_status st = budget != NULL ? kr_select(s, &sel, out, err) : KR_ENOMEM;
     free(forced);
     free(budget);
     return st;
@@ -227,7 +194,8 @@ const kr_evictor kr_evictor_defensivekv = {
     .n_params = KR_DEF_PARAMS,
     .scope = KR_SCOPE_LAYER,
     .window = kr_defensive_window,
-    .protects = kr_defensive_window,
+    .tail = kr_defensive_window,
+    .forced = true,
     .score = kr_defensive_score,
     .select = choose,
 };

@@ -21,14 +21,13 @@ static const kr_param params[] = {
     KR_ROUND_PARAM(0),
 };
 
-static size_t protects(const kr_params *p) {
+static size_t lead(const kr_params *p) {
     return (size_t)kr_param_int(p, SINKS);
 }
 
 typedef struct {
     const kr_evict_input *in;
     const kr_params *p;
-    kr_scores *s;
     const double *turn; /* [d/2] mean cosines, then [d/2] mean sines */
 } job;
 
@@ -76,9 +75,9 @@ static void moments(const job *j, size_t layer, size_t head, double *mu, double 
 enum { BLOCK = 128 };
 
 /* z[j] for j in [from, n): mu . k / sqrt d + k' Sigma k / (2 d) */
-static void logits(const job *j, const float *k, size_t n, const float *mu, const float *sigma,
-                   float *y, float *z) {
-    size_t d = j->in->kv->dim, from = j->s->lead;
+static void logits(const job *j, const float *k, size_t from, size_t n, const float *mu,
+                   const float *sigma, float *y, float *z) {
+    size_t d = j->in->kv->dim;
     bool spread = kr_param_int(j->p, COVARIANCE) == 1;
     for (size_t at = from; at < n; at += BLOCK) {
         size_t rows = n - at < BLOCK ? n - at : BLOCK;
@@ -136,12 +135,13 @@ static void release(space *w) {
     free(w->z);
 }
 
-static bool head_scores(const void *arg, size_t layer, size_t head) {
+static bool head_scores(const kr_evict_input *in, kr_scores *s, size_t layer, size_t head,
+                        const void *arg) {
     const job *j = arg;
-    const kr_kv *kv = j->in->kv;
-    size_t n = j->s->n, d = kv->dim, group = j->in->model->geo.heads / kv->heads;
+    const kr_kv *kv = in->kv;
+    size_t n = s->n, d = kv->dim, group = in->model->geo.heads / kv->heads;
     const kr_kv_head *h = kr_kv_at(kv, layer, head);
-    float *rank = kr_scores_rank(j->s, layer, head);
+    float *rank = kr_scores_rank(s, layer, head);
     bool vnorm = kr_param_int(j->p, VNORM) == 1;
     double eps = kr_param_real(j->p, EPSILON);
     space w;
@@ -152,43 +152,25 @@ static bool head_scores(const void *arg, size_t layer, size_t head) {
             w.fmu[i] = (float)w.mu[i];
         for (size_t i = 0; i < d * d; i++)
             w.fsigma[i] = (float)w.sigma[i];
-        logits(j, kr_kv_keys(kv, h), n, w.fmu, w.fsigma, w.y, w.z);
-        add_softmax(w.z, j->s->lead, n, 1.0 / (double)group, w.sum);
+        logits(j, kr_kv_keys(kv, h), s->lead, n, w.fmu, w.fsigma, w.y, w.z);
+        add_softmax(w.z, s->lead, n, 1.0 / (double)group, w.sum);
     }
-    for (size_t i = j->s->lead; ok && i < n; i++)
+    for (size_t i = s->lead; ok && i < n; i++)
         rank[i] = (float)((w.sum[i] + eps) *
                           (vnorm ? value_norm(kr_kv_values(kv, h) + i * d, d) : 1));
     release(&w);
     return ok;
 }
 
-static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores **out,
-                       kr_error *err) {
-    size_t n = kr_evict_n(in), d = in->kv->dim;
-    kr_scores *s = NULL;
-    double *turn = malloc(d * sizeof *turn);
-    kr_status st = turn == NULL ? kr_fail(err, KR_ENOMEM, "out of memory for a rotation") : KR_OK;
-    if (st == KR_OK)
-        st = kr_scores_new(in->kv->layers, in->kv->heads, n, protects(p), 0, false, 0, &s, err);
-    if (st == KR_OK) {
-        mean_rotation(in->model, n, (size_t)kr_param_int(p, HORIZON), turn);
-        job j = {in, p, s, turn};
-        st = kr_part_heads(in, head_scores, &j, err);
-    }
-    if (st == KR_OK)
-        st = kr_scores_sort(s, err);
+static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores *s, kr_error *err) {
+    double *turn = malloc(in->kv->dim * sizeof *turn);
+    if (turn == NULL)
+        return kr_fail(err, KR_ENOMEM, "out of memory for a rotation");
+    mean_rotation(in->model, s->n, (size_t)kr_param_int(p, HORIZON), turn);
+    job j = {in, p, turn};
+    kr_status st = kr_part_heads(in, s, head_scores, &j, err);
     free(turn);
-    if (st == KR_OK)
-        *out = s;
-    else
-        kr_scores_free(s);
     return st;
-}
-
-static kr_status choose(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_keep **out,
-                        kr_error *err) {
-    kr_rounding how = (kr_rounding)kr_param_int(p, ROUND);
-    return kr_part_uniform(s, kr_part_budget(s->n, level, how), out, err);
 }
 
 const kr_evictor kr_evictor_expected = {
@@ -199,7 +181,7 @@ const kr_evictor kr_evictor_expected = {
     .n_params = N,
     .scope = KR_SCOPE_HEAD,
     .needs = KR_NEED_MOMENTS,
-    .protects = protects,
+    .lead = lead,
     .score = score,
-    .select = choose,
+    .round = ROUND,
 };

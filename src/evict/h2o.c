@@ -13,20 +13,16 @@ static const kr_param params[] = {
     KR_ROUND_PARAM(0),
 };
 
-static size_t protects(const kr_params *p) {
+static size_t tail(const kr_params *p) {
     return kr_param_int(p, VARIANT) == 0 ? 0 : (size_t)kr_param_int(p, RECENT);
 }
 
-static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores **out,
-                       kr_error *err) {
+static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores *s, kr_error *err) {
     const kr_kv *kv = in->kv;
     const kr_taps *t = in->taps;
-    size_t n = kr_evict_n(in), group = t->heads / kv->heads;
+    size_t n = s->n, group = t->heads / kv->heads;
     bool mean = kr_param_int(p, VARIANT) == 0;
-    kr_scores *s;
-    kr_status st = kr_scores_new(kv->layers, kv->heads, n, 0, protects(p), false, 0, &s, err);
-    if (st != KR_OK)
-        return st;
+    (void)err;
     for (size_t i = 0; i < kv->layers * kv->heads; i++) {
         float *row = s->rank + i * n;
         kr_part_reduce(t->sums + i * group * t->capacity, group, t->capacity, n, KR_REDUCE_MEAN,
@@ -34,18 +30,7 @@ static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores *
         for (size_t j = 0; mean && j < n; j++)
             row[j] /= (float)(n - j);
     }
-    st = kr_scores_sort(s, err);
-    if (st == KR_OK)
-        *out = s;
-    else
-        kr_scores_free(s);
-    return st;
-}
-
-static kr_status choose(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_keep **out,
-                        kr_error *err) {
-    kr_rounding how = (kr_rounding)kr_param_int(p, ROUND);
-    return kr_part_uniform(s, kr_part_budget(s->n, level, how), out, err);
+    return KR_OK;
 }
 
 const kr_evictor kr_evictor_h2o = {
@@ -56,7 +41,7 @@ const kr_evictor kr_evictor_h2o = {
     .n_params = N,
     .scope = KR_SCOPE_HEAD,
     .needs = KR_NEED_SUMS,
-    .protects = protects,
+    .tail = tail,
     .score = score,
-    .select = choose,
+    .round = ROUND,
 };

@@ -108,7 +108,6 @@ void kr_scores_free(kr_scores *s) {
     free(s->first_order);
     free(s->top);
     free(s->aux);
-    kr_keep_free(s->fixed);
     free(s);
 }
 

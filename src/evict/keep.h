@@ -50,7 +50,6 @@ typedef struct {
     uint32_t *first_order; /* the same by `first`; NULL without */
     float *top;            /* [layers] largest rank of a layer */
     double *aux;           /* [layers] or more, a policy's own; NULL */
-    kr_keep *fixed;        /* a policy without scores puts its one result here; else NULL */
 } kr_scores;
 
 /* Room for scores, all zero. `forced`: with `first`. KR_ENOMEM. The caller frees *out. */

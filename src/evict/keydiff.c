@@ -45,37 +45,15 @@ static bool head(const float *k, size_t n, size_t d, float *s) {
     return true;
 }
 
-static bool each(const void *arg, size_t layer, size_t h) {
-    const void *const *a = arg;
-    const kr_kv *kv = a[0];
-    const kr_scores *s = a[1];
-    return head(kr_kv_keys(kv, kr_kv_at(kv, layer, h)), s->n, kv->dim,
+static bool each(const kr_evict_input *in, kr_scores *s, size_t layer, size_t h, const void *arg) {
+    (void)arg;
+    return head(kr_kv_keys(in->kv, kr_kv_at(in->kv, layer, h)), s->n, in->kv->dim,
                 kr_scores_rank(s, layer, h));
 }
 
-static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores **out,
-                       kr_error *err) {
-    const kr_kv *kv = in->kv;
-    kr_scores *s;
+static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores *s, kr_error *err) {
     (void)p;
-    kr_status st = kr_scores_new(kv->layers, kv->heads, kr_evict_n(in), 0, 0, false, 0, &s, err);
-    if (st != KR_OK)
-        return st;
-    const void *arg[] = {kv, s};
-    st = kr_part_heads(in, each, arg, err);
-    if (st == KR_OK)
-        st = kr_scores_sort(s, err);
-    if (st == KR_OK)
-        *out = s;
-    else
-        kr_scores_free(s);
-    return st;
-}
-
-static kr_status choose(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_keep **out,
-                        kr_error *err) {
-    kr_rounding how = (kr_rounding)kr_param_int(p, ROUND);
-    return kr_part_uniform(s, kr_part_budget(s->n, level, how), out, err);
+    return kr_part_heads(in, s, each, NULL, err);
 }
 
 const kr_evictor kr_evictor_keydiff = {
@@ -86,5 +64,5 @@ const kr_evictor kr_evictor_keydiff = {
     .n_params = N,
     .scope = KR_SCOPE_HEAD,
     .score = score,
-    .select = choose,
+    .round = ROUND,
 };

@@ -26,7 +26,8 @@ const kr_evictor kr_evictor_layer_defensivekv = {
     .n_params = KR_DEF_PARAMS,
     .scope = KR_SCOPE_MODEL,
     .window = kr_defensive_window,
-    .protects = kr_defensive_window,
+    .tail = kr_defensive_window,
+    .forced = true,
     .score = kr_defensive_score,
     .select = choose,
 };

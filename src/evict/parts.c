@@ -24,13 +24,19 @@ size_t kr_part_budget_of(size_t n, size_t times, kr_evict_level level, kr_roundi
     return b < times ? times : b > most ? most : b;
 }
 
-kr_status kr_part_uniform(const kr_scores *s, size_t budget, kr_keep **out, kr_error *err) {
-    size_t all = s->layers * s->heads;
-    size_t *b = calloc(all, sizeof *b);
+size_t *kr_part_budgets(size_t count, size_t each, kr_error *err) {
+    size_t *b = malloc(count * sizeof *b);
     if (b == NULL)
-        return kr_fail(err, KR_ENOMEM, "out of memory for %zu budgets", all);
-    for (size_t i = 0; i < all; i++)
-        b[i] = budget;
+        kr_fail(err, KR_ENOMEM, "out of memory for %zu budgets", count);
+    for (size_t i = 0; b != NULL && i < count; i++)
+        b[i] = each;
+    return b;
+}
+
+kr_status kr_part_uniform(const kr_scores *s, size_t budget, kr_keep **out, kr_error *err) {
+    size_t *b = kr_part_budgets(s->layers * s->heads, budget, err);
+    if (b == NULL)
+        return KR_ENOMEM;
     kr_selection sel = {.scope = KR_SCOPE_HEAD, .budget = b};
     kr_status st = kr_select(s, &sel, out, err);
     free(b);
@@ -53,38 +59,44 @@ void kr_part_attention(const float *q, const float *k, size_t w, size_t n, size_
     }
 }
 
-const float *kr_part_queries(const kr_taps *t, size_t layer, size_t head, size_t w) {
+/* Newest w queries of a head in the taps, [w][d]. */
+static const float *newest_queries(const kr_taps *t, size_t layer, size_t head, size_t w) {
     const float *rows = t->last + (layer * t->heads + head) * t->window * t->dim;
     return rows + (t->n_last - w) * t->dim;
 }
 
+void kr_part_head_attention(const kr_evict_input *in, size_t layer, size_t head, size_t w,
+                            float *a) {
+    const kr_kv *kv = in->kv;
+    const kr_kv_head *h = kr_kv_at(kv, layer, head / (in->model->geo.heads / kv->heads));
+    kr_part_attention(newest_queries(in->taps, layer, head, w), kr_kv_keys(kv, h), w, h->len,
+                      kv->dim, a);
+}
+
 typedef struct {
+    const kr_evict_input *in;
+    kr_scores *s;
     kr_part_fn fn;
     const void *arg;
-    size_t heads;
     atomic_bool failed;
 } spread;
 
 static void spread_tile(void *arg, size_t tile, size_t thread) {
     spread *s = arg;
+    size_t heads = s->in->kv->heads;
     (void)thread;
-    if (!s->fn(s->arg, tile / s->heads, tile % s->heads))
+    if (!s->fn(s->in, s->s, tile / heads, tile % heads, s->arg))
         atomic_store(&s->failed, true);
 }
 
-kr_status kr_part_heads(const kr_evict_input *in, kr_part_fn fn, const void *arg, kr_error *err) {
-    const kr_kv *kv = in->kv;
-    spread s = {.fn = fn, .arg = arg, .heads = kv->heads};
-    atomic_init(&s.failed, false);
-    if (in->pool == NULL) {
-        for (size_t i = 0; i < kv->layers * kv->heads; i++)
-            spread_tile(&s, i, 0);
-    } else if (!kr_pool_run(in->pool, kv->layers * kv->heads, spread_tile, &s)) {
+kr_status kr_part_heads(const kr_evict_input *in, kr_scores *s, kr_part_fn fn, const void *arg,
+                        kr_error *err) {
+    spread all = {.in = in, .s = s, .fn = fn, .arg = arg};
+    atomic_init(&all.failed, false);
+    if (!kr_pool_run(in->pool, in->kv->layers * in->kv->heads, spread_tile, &all))
         return kr_fail(err, KR_ECANCELED, "canceled");
-    }
-    if (atomic_load(&s.failed))
-        return kr_fail(err, KR_ENOMEM, "out of memory for the attention of %zu tokens",
-                       kr_evict_n(in));
+    if (atomic_load(&all.failed))
+        return kr_fail(err, KR_ENOMEM, "out of memory for the attention of %zu tokens", s->n);
     return KR_OK;
 }
 
@@ -161,36 +173,25 @@ size_t kr_snap_window(const kr_params *p) {
     return (size_t)kr_param_int(p, KR_SNAP_WINDOW);
 }
 
-typedef struct {
-    const kr_evict_input *in;
-    const kr_snap *snap;
-    kr_scores *s;
-    bool into_first;
-} snap_job;
-
-static bool snap_head(const void *arg, size_t layer, size_t head) {
-    const snap_job *j = arg;
-    const kr_kv *kv = j->in->kv;
-    size_t n = kr_evict_n(j->in), d = kv->dim, w = j->snap->window;
-    size_t group = j->in->model->geo.heads / kv->heads;
-    const float *k = kr_kv_keys(kv, kr_kv_at(kv, layer, head));
+static bool snap_head(const kr_evict_input *in, kr_scores *s, size_t layer, size_t head,
+                      const void *arg) {
+    const kr_snap *snap = arg;
+    size_t n = s->n, w = snap->window, group = in->model->geo.heads / in->kv->heads;
     float *a = malloc(group * w * n * sizeof *a);
     if (a == NULL)
         return false;
     for (size_t g = 0; g < group; g++)
-        kr_part_attention(kr_part_queries(j->in->taps, layer, head * group + g, w), k, w, n, d,
-                          a + g * w * n);
-    bool ok = kr_part_snap(a, group, n, j->snap,
-                           j->into_first ? kr_scores_first(j->s, layer, head)
-                                         : kr_scores_rank(j->s, layer, head));
+        kr_part_head_attention(in, layer, head * group + g, w, a + g * w * n);
+    bool ok = kr_part_snap(a, group, n, snap,
+                           s->first != NULL ? kr_scores_first(s, layer, head)
+                                            : kr_scores_rank(s, layer, head));
     free(a);
     return ok;
 }
 
-kr_status kr_snap_scores(const kr_evict_input *in, const kr_snap *snap, kr_scores *s,
-                         bool into_first, kr_error *err) {
-    snap_job j = {in, snap, s, into_first};
-    return kr_part_heads(in, snap_head, &j, err);
+kr_status kr_snap_score(const kr_evict_input *in, const kr_params *p, kr_scores *s, kr_error *err) {
+    kr_snap snap = kr_snap_params(p);
+    return kr_part_heads(in, s, snap_head, &snap, err);
 }
 
 /* ---- value norms ---- */
@@ -253,15 +254,6 @@ static void norm_tile(void *arg, size_t head, size_t thread) {
         atomic_store(&j->failed, true);
 }
 
-static bool norms_of_layer(norm_job *j) {
-    size_t heads = j->in->kv->heads;
-    if (j->in->pool != NULL)
-        return kr_pool_run(j->in->pool, heads, norm_tile, j);
-    for (size_t h = 0; h < heads; h++)
-        norm_tile(j, h, 0);
-    return true;
-}
-
 const float *kr_shared_norms(const kr_evict_input *in, kr_error *err) {
     if (in->shared->norm != NULL)
         return in->shared->norm;
@@ -273,7 +265,7 @@ const float *kr_shared_norms(const kr_evict_input *in, kr_error *err) {
     bool ok = true;
     for (; ok && !atomic_load(&j.failed) && j.layer < g->layers; j.layer++) {
         kr_model_output_rows(in->model, j.layer, rows);
-        ok = norms_of_layer(&j);
+        ok = kr_pool_run(in->pool, in->kv->heads, norm_tile, &j);
     }
     free(rows);
     if (ok && !atomic_load(&j.failed))

@@ -24,8 +24,15 @@ size_t kr_part_budget(size_t n, kr_evict_level level, kr_rounding how);
 /* Entries of `times` heads together: n r times, or tokens x times, clamped to times .. n times. */
 size_t kr_part_budget_of(size_t n, size_t times, kr_evict_level level, kr_rounding how);
 
+/* `count` times `each`; NULL with an error when out of memory. The caller frees them. */
+size_t *kr_part_budgets(size_t count, size_t each, kr_error *err);
+
 /* kr_select with the same budget for each head. */
 kr_status kr_part_uniform(const kr_scores *s, size_t budget, kr_keep **out, kr_error *err);
+
+/* Selection at the level of `spec` from scores that there are. */
+kr_status kr_part_select(const kr_evict_spec *spec, const kr_scores *s, kr_keep **out,
+                         kr_error *err);
 
 /* ---- attention of the newest queries ---- */
 
@@ -33,13 +40,16 @@ kr_status kr_part_uniform(const kr_scores *s, size_t budget, kr_keep **out, kr_e
  * sees j up to there; 0 beyond. q [w][d], k [n][d], w <= n. */
 void kr_part_attention(const float *q, const float *k, size_t w, size_t n, size_t d, float *a);
 
-/* Newest w queries of a head in the taps, [w][d]. */
-const float *kr_part_queries(const kr_taps *t, size_t layer, size_t head, size_t w);
+/* The same for the newest w queries of a query head, over the keys of its KV head. a [w][n]. */
+void kr_part_head_attention(const kr_evict_input *in, size_t layer, size_t head, size_t w,
+                            float *a);
 
-/* Called for each KV head of each layer, in any order, on any thread: writes only its own. False:
- * out of memory. */
-typedef bool (*kr_part_fn)(const void *arg, size_t layer, size_t head);
-kr_status kr_part_heads(const kr_evict_input *in, kr_part_fn fn, const void *arg, kr_error *err);
+/* Called for each KV head of each layer, in any order, on any thread: writes only its own row of
+ * `s`. False: out of memory. */
+typedef bool (*kr_part_fn)(const kr_evict_input *in, kr_scores *s, size_t layer, size_t head,
+                           const void *arg);
+kr_status kr_part_heads(const kr_evict_input *in, kr_scores *s, kr_part_fn fn, const void *arg,
+                        kr_error *err);
 
 /* ---- SnapKV's scores, which others build on ---- */
 
@@ -78,9 +88,8 @@ enum { KR_SNAP_WINDOW, KR_SNAP_KERNEL, KR_SNAP_POOL, KR_SNAP_REDUCE, KR_SNAP_ORD
 kr_snap kr_snap_params(const kr_params *p);
 size_t kr_snap_window(const kr_params *p);
 
-/* Fills `rank` (or `first`) of every head with SnapKV's scores. */
-kr_status kr_snap_scores(const kr_evict_input *in, const kr_snap *snap, kr_scores *s,
-                         bool into_first, kr_error *err);
+/* SnapKV's scores of every head: into `first` where there is one, else into `rank`. */
+kr_status kr_snap_score(const kr_evict_input *in, const kr_params *p, kr_scores *s, kr_error *err);
 
 /* ---- norms of values behind the output projection ---- */
 
@@ -117,7 +126,7 @@ bool kr_defensive_layer(const float *a, const float *norm, size_t heads, size_t 
  * most budget - w and at least 0. */
 size_t kr_defensive_forced(const float *first, const uint32_t *order, size_t m, double mass,
                            double bias, size_t budget, size_t w);
-kr_status kr_defensive_score(const kr_evict_input *in, const kr_params *p, kr_scores **out,
+kr_status kr_defensive_score(const kr_evict_input *in, const kr_params *p, kr_scores *s,
                              kr_error *err);
 /* [layers][heads] counts for a level; the caller frees them. */
 size_t *kr_defensive_counts(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_error *err);

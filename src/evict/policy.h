@@ -82,13 +82,16 @@ typedef struct kr_evictor {
     unsigned needs;
     /* Newest queries that it looks at; NULL: none. */
     size_t (*window)(const kr_params *p);
-    /* Entries it never evicts at both ends together, at n beyond which it works; NULL: 0. */
-    size_t (*protects)(const kr_params *p);
-    /* *out gets the scores, sorted. Not called when n <= protects. */
-    kr_status (*score)(const kr_evict_input *in, const kr_params *p, kr_scores **out,
-                       kr_error *err);
+    /* Entries it never evicts at the front and at the end; NULL: none. It works beyond them. */
+    size_t (*lead)(const kr_params *p), (*tail)(const kr_params *p);
+    bool forced;          /* its scores have `first` */
+    bool raw;             /* its scores have a row per query head and stay unsorted */
+    /* Fills in the scores, which are zero, for n > lead + tail; NULL: everything is kept. */
+    kr_status (*score)(const kr_evict_input *in, const kr_params *p, kr_scores *s, kr_error *err);
+    /* NULL: the same number of entries for each head, rounded as parameter `round` says. */
     kr_status (*select)(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_keep **out,
                         kr_error *err);
+    size_t round;
 } kr_evictor;
 
 /* All policies in the order of the help, ended by NULL. */
@@ -119,6 +122,9 @@ kr_status kr_evict_parse(const char *text, const kr_evict_preset *preset, kr_evi
 /* The same without a level: "snapkv,window=32". */
 kr_status kr_evict_parse_params(const char *text, const kr_evict_preset *preset, kr_evict_spec *out,
                                  kr_error *err);
+
+/* Entries at both ends together that it never evicts. A text that is not longer is kept whole. */
+size_t kr_evict_protects(const kr_evict_spec *s);
 
 /* "snapkv:0.5"; with `all` every parameter too, so that equal texts mean equal policies. */
 void kr_evict_text(const kr_evict_spec *s, bool all, kr_buf *out);

@@ -11,11 +11,6 @@ static const kr_param params[] = {
     KR_INT_PARAM("beta", 1, 1000, 20, "the last layer's share is the mean's divided by this"),
 };
 
-static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores **out,
-                       kr_error *err) {
-    return kr_evictor_snapkv.score(in, p, out, err);
-}
-
 /* A number of tokens as a share of n that rounds back to it. */
 static kr_dec share(kr_evict_level level, size_t n) {
     if (level.kind != KR_EVICT_TOKENS)
@@ -26,9 +21,9 @@ static kr_dec share(kr_evict_level level, size_t n) {
 static kr_status choose(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_keep **out,
                         kr_error *err) {
     size_t all = s->layers * s->heads, w = s->tail;
-    size_t *budget = calloc(all, sizeof *budget);
+    size_t *budget = kr_part_budgets(all, 0, err);
     if (budget == NULL)
-        return kr_fail(err, KR_ENOMEM, "out of memory for %zu budgets", all);
+        return KR_ENOMEM;
     bool uniform = false;
     for (size_t i = 0; i < all; i++)
         budget[i] = kr_budget_pyramid(s->n, w, i / s->heads, s->layers,
@@ -48,7 +43,7 @@ const kr_evictor kr_evictor_pyramidkv = {
     .n_params = N,
     .scope = KR_SCOPE_HEAD,
     .window = kr_snap_window,
-    .protects = kr_snap_window,
-    .score = score,
+    .tail = kr_snap_window,
+    .score = kr_snap_score,
     .select = choose,
 };

@@ -19,11 +19,11 @@ static const kr_param params[] = {
     KR_CHOICE_PARAM("norm", norms, 2, 0, "which form of the criterion"),
 };
 
-static size_t protects(const kr_params *p) {
-    return (size_t)kr_param_int(p, SINKS) + 1;
+static size_t lead(const kr_params *p) {
+    return (size_t)kr_param_int(p, SINKS);
 }
 
-static size_t window(const kr_params *p) {
+static size_t one(const kr_params *p) {
     (void)p;
     return 1;
 }
@@ -84,31 +84,18 @@ size_t kr_refree_prefix(const float *a, size_t heads, size_t n, size_t m, double
 
 /* The newest query's attention of all query heads is what levels are applied to: rank holds it,
  * [layers][query heads][n], and nothing needs sorting. */
-static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores **out,
-                       kr_error *err) {
-    const kr_kv *kv = in->kv;
-    size_t n = kr_evict_n(in), heads = in->model->geo.heads, group = heads / kv->heads;
-    kr_scores *s;
+static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores *s, kr_error *err) {
     (void)p;
-    kr_status st = kr_scores_new(kv->layers, heads, n, 0, 0, false, 1, &s, err);
-    if (st != KR_OK)
-        return st;
-    s->aux[0] = (double)kv->heads;
-    for (size_t i = 0; i < kv->layers * heads && st == KR_OK; i++) {
-        float *row = s->rank + i * n;
-        kr_part_attention(kr_part_queries(in->taps, i / heads, i % heads, 1),
-                          kr_kv_keys(kv, kr_kv_at(kv, i / heads, i % heads / group)), 1, n,
-                          kv->dim, row);
-        for (size_t j = 0; j < n && st == KR_OK; j++)
+    s->aux[0] = (double)in->kv->heads;
+    for (size_t i = 0; i < s->layers * s->heads; i++) {
+        float *row = s->rank + i * s->n;
+        kr_part_head_attention(in, i / s->heads, i % s->heads, 1, row);
+        for (size_t j = 0; j < s->n; j++)
             if (isnan(row[j]))
-                st = kr_fail(err, KR_ENUM, "the attention of layer %zu is not a number; the "
-                             "model's weights are damaged or overflow", i / heads);
+                return kr_fail(err, KR_ENUM, "the attention of layer %zu is not a number; the "
+                               "model's weights are damaged or overflow", i / s->heads);
     }
-    if (st == KR_OK)
-        *out = s;
-    else
-        kr_scores_free(s);
-    return st;
+    return KR_OK;
 }
 
 /* The list of one layer: the first `lead` entries and those from `run` on. */
@@ -170,8 +157,10 @@ const kr_evictor kr_evictor_refreekv = {
     .n_params = N,
     .threshold = true,
     .scope = KR_SCOPE_LAYER,
-    .window = window,
-    .protects = protects,
+    .window = one,
+    .lead = lead,
+    .tail = one,
+    .raw = true,
     .score = score,
     .select = choose,
 };

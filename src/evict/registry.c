@@ -272,17 +272,44 @@ static bool is_full(const kr_evict_spec *s, size_t n) {
            (s->level.kind == KR_EVICT_TOKENS && (uint64_t)s->level.value.digits >= n);
 }
 
-static bool is_short(const kr_evict_spec *s, size_t n) {
-    return s->policy->protects != NULL && n <= s->policy->protects(&s->params);
+static size_t ask(size_t (*count)(const kr_params *), const kr_params *p) {
+    return count != NULL ? count(p) : 0;
+}
+
+size_t kr_evict_protects(const kr_evict_spec *s) {
+    return ask(s->policy->lead, &s->params) + ask(s->policy->tail, &s->params);
 }
 
 kr_status kr_evict_score(const kr_evict_spec *s, const kr_evict_input *in, kr_scores **out,
                           kr_error *err) {
+    const kr_evictor *p = s->policy;
+    size_t n = kr_evict_n(in), layers = in->kv->layers;
     *out = NULL;
-    size_t n = kr_evict_n(in);
-    if (s->policy->score == NULL || is_short(s, n))
+    if (p->score == NULL || n <= kr_evict_protects(s))
         return KR_OK;
-    return s->policy->score(in, &s->params, out, err);
+    kr_scores *made;
+    kr_status st = kr_scores_new(layers, p->raw ? in->model->geo.heads : in->kv->heads, n,
+                                 ask(p->lead, &s->params), ask(p->tail, &s->params), p->forced,
+                                 layers, &made, err);
+    if (st != KR_OK)
+        return st;
+    st = p->score(in, &s->params, made, err);
+    if (st == KR_OK && !p->raw)
+        st = kr_scores_sort(made, err);
+    if (st == KR_OK)
+        *out = made;
+    else
+        kr_scores_free(made);
+    return st;
+}
+
+kr_status kr_part_select(const kr_evict_spec *spec, const kr_scores *s, kr_keep **out,
+                         kr_error *err) {
+    const kr_evictor *p = spec->policy;
+    if (p->select != NULL)
+        return p->select(s, &spec->params, spec->level, out, err);
+    kr_rounding how = (kr_rounding)kr_param_int(&spec->params, p->round);
+    return kr_part_uniform(s, kr_part_budget(s->n, spec->level, how), out, err);
 }
 
 kr_status kr_evict_select(const kr_evict_spec *s, const kr_evict_input *in,
@@ -291,7 +318,7 @@ kr_status kr_evict_select(const kr_evict_spec *s, const kr_evict_input *in,
     const kr_kv *kv = in->kv;
     if (is_full(s, n))
         return kr_keep_all(kv->layers, kv->heads, n, 0, out, err);
-    if (is_short(s, n) || scores == NULL)
+    if (n <= kr_evict_protects(s) || scores == NULL)
         return kr_keep_all(kv->layers, kv->heads, n, KR_BYPASS_SHORT, out, err);
-    return s->policy->select(scores, &s->params, s->level, out, err);
+    return kr_part_select(s, scores, out, err);
 }

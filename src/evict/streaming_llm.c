@@ -9,34 +9,19 @@ static const kr_param params[] = {
     KR_ROUND_PARAM(0),
 };
 
-static size_t protects(const kr_params *p) {
+static size_t lead(const kr_params *p) {
     return (size_t)kr_param_int(p, SINKS);
 }
 
 /* The newer, the better; only the sinks are protected. */
-static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores **out,
-                       kr_error *err) {
-    const kr_kv *kv = in->kv;
-    kr_scores *s;
-    kr_status st = kr_scores_new(kv->layers, kv->heads, kr_evict_n(in), protects(p), 0, false, 0,
-                                 &s, err);
-    if (st != KR_OK)
-        return st;
-    for (size_t i = 0; i < kv->layers * kv->heads; i++)
+static kr_status score(const kr_evict_input *in, const kr_params *p, kr_scores *s, kr_error *err) {
+    (void)in;
+    (void)p;
+    (void)err;
+    for (size_t i = 0; i < s->layers * s->heads; i++)
         for (size_t j = 0; j < s->n; j++)
             s->rank[i * s->n + j] = (float)j;
-    st = kr_scores_sort(s, err);
-    if (st == KR_OK)
-        *out = s;
-    else
-        kr_scores_free(s);
-    return st;
-}
-
-static kr_status choose(const kr_scores *s, const kr_params *p, kr_evict_level level, kr_keep **out,
-                        kr_error *err) {
-    kr_rounding how = (kr_rounding)kr_param_int(p, ROUND);
-    return kr_part_uniform(s, kr_part_budget(s->n, level, how), out, err);
+    return KR_OK;
 }
 
 const kr_evictor kr_evictor_streaming = {
@@ -46,7 +31,7 @@ const kr_evictor kr_evictor_streaming = {
     .params = params,
     .n_params = N,
     .scope = KR_SCOPE_HEAD,
-    .protects = protects,
+    .lead = lead,
     .score = score,
-    .select = choose,
+    .round = ROUND,
 };

@@ -78,7 +78,7 @@ static kr_status gather_needs(kr_eval *e, kr_error *err) {
         e->needs |= s->policy->needs;
         if (!(s->policy->needs & KR_NEED_MOMENTS))
             continue;
-        size_t sinks = s->policy->protects(&s->params);
+        size_t sinks = kr_evict_protects(s);
         if (moments && sinks != e->sinks)
             return kr_fail(err, KR_EINVAL, "%s with %zu and with %zu sinks cannot be evaluated "
                            "together; use two runs", s->policy->name, e->sinks, sinks);

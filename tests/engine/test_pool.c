@@ -53,6 +53,15 @@ static void every_tile_runs_once_however_quickly_jobs_follow(void **state) {
     }
 }
 
+static void no_pool_is_the_calling_thread(void **state) {
+    (void)state;
+    static seen s = {.threads = 1};
+    assert_true(kr_pool_run(NULL, TILES, mark, &s));
+    assert_int_equal(s.bad, 0);
+    for (size_t i = 0; i < TILES; i++)
+        assert_int_equal(s.times[i], 1);
+}
+
 static bool never(void *arg) {
     ++*(int *)arg;
     return false;
@@ -98,6 +107,7 @@ static void impossible_thread_counts_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_tile_runs_once_however_quickly_jobs_follow),
+        cmocka_unit_test(no_pool_is_the_calling_thread),
         cmocka_unit_test(a_refusing_tick_drops_the_tiles_that_are_left),
         cmocka_unit_test(impossible_thread_counts_are_refused),
     };

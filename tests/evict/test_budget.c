@@ -135,6 +135,15 @@ static void a_policy_is_spelled_and_read_back(void **state) {
     assert_null(kr_evict_preset_find("none"));
 }
 
+static void the_shared_selection_finds_its_rounding(void **state) {
+    (void)state;
+    for (const kr_evictor *const *p = kr_evictors(); *p != NULL; p++)
+        if ((*p)->score != NULL && (*p)->select == NULL) {
+            assert_true((*p)->round < (*p)->n_params);
+            assert_string_equal((*p)->params[(*p)->round].name, "round");
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_retention_is_exact),
@@ -142,6 +151,7 @@ int main(void) {
         cmocka_unit_test(pyramid_budgets_follow_the_line),
         cmocka_unit_test(what_cannot_be_meant_is_refused_with_a_sentence),
         cmocka_unit_test(a_policy_is_spelled_and_read_back),
+        cmocka_unit_test(the_shared_selection_finds_its_rounding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

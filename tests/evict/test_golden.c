@@ -33,7 +33,7 @@ static kr_keep *choose(const kr_scores *s, const char *text) {
     kr_error e;
     kr_keep *k = NULL;
     must(kr_evict_parse(text, NULL, &spec, &e), &e);
-    must(spec.policy->select(s, &spec.params, spec.level, &k, &e), &e);
+    must(kr_part_select(&spec, s, &k, &e), &e);
     return k;
 }
 

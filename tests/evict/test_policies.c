@@ -114,7 +114,7 @@ static void check_protected(const synthetic *s, const char *policy, const char *
     kr_evict_spec spec = spec_of(text);
     kr_keep *k = keep_of(&s->in, text);
     bool lead = strncmp(text, "stream", 6) == 0 || strncmp(text, "expected", 8) == 0;
-    size_t n = spec.policy->protects != NULL ? spec.policy->protects(&spec.params) : 0;
+    size_t n = kr_evict_protects(&spec);
     if (strncmp(text, "refreekv", 8) == 0 || strstr(text, "sinks=4,recent") != NULL)
         n = 0; /* both ends; looked at elsewhere */
     for (size_t i = 0; !(k->flags & KR_WINDOW_TRUNC) && i < LAYERS * HEADS; i++)
@@ -242,7 +242,7 @@ static void short_texts_are_kept_and_flagged(void **state) {
             size_t c;
             const char *text = at_level(all[p], nth_level(all[p], 6, &c), buf);
             kr_evict_spec spec = spec_of(text);
-            size_t w = spec.policy->protects != NULL ? spec.policy->protects(&spec.params) : 0;
+            size_t w = kr_evict_protects(&spec);
             kr_keep *k = keep_of(&s->in, text);
             if (n <= w && spec.policy->score != NULL) {
                 assert_int_equal(k->flags, KR_BYPASS_SHORT);
@@ -338,7 +338,7 @@ static void a_token_without_attention_evicts_nothing_forced(void **state) {
         kr_evict_spec spec = spec_of(text);
         size_t *c = kr_defensive_counts(sa, &spec.params, spec.level, &e);
         kr_keep *k;
-        must(spec.policy->select(sb, &spec.params, spec.level, &k, &e), &e);
+        must(kr_part_select(&spec, sb, &k, &e), &e);
         for (size_t h = 0; h < H; h++)
             for (size_t i = 0; i < c[h]; i++)
                 assert_true(keeps(k, h, sa->first_order[h * M + i]));
