@@ -1,15 +1,15 @@
 /* calibrate.c - `kvrisk calibrate`: measure a calibration file with a model. */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
+#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/common.h"
+#include "cli/declare.h"
+#include "cli/methods.h"
 #include "sample/calibrate.h"
 
 static const char help[] =
@@ -60,16 +60,15 @@ enum {
     OPT_CONTEXT,
     OPT_THREADS
 };
-enum { MAX_ARMS = 4096 };
 
 typedef struct {
     const char *model, *requests, *methods, *ladder, *out, *declare;
-    kr_dec high, low, fall;
+    kr_cli_ladder steps;
     const kr_evict_preset *preset;
     kr_calibrate_contract contract;
-    char *contract_text, date[16];
+    char *contract_text, date[KR_CLI_DATE];
     kr_calibrate_options c;
-    kr_evict_spec *arm; /* [MAX_ARMS] */
+    kr_evict_spec *arm; /* [KR_CLI_MAX_ARMS] */
     size_t n_arms, limit;
     bool has_protocol;
     double began, shown;
@@ -77,124 +76,28 @@ typedef struct {
 
 #define usage(...) kr_cli_say("calibrate", KR_EXIT_USAGE, __VA_ARGS__)
 
-/* --- methods ---------------------------------------------------------------------------------- */
-
-static bool read_ladder(options *o) {
-    kr_dec *v[3] = {&o->high, &o->low, &o->fall};
-    const char *s = o->ladder;
-    for (int i = 0; i < 3; i++) {
-        char part[64];
-        size_t n = strcspn(s, ":");
-        if (n >= sizeof part || (s[n] == ':') != (i < 2))
-            return false;
-        memcpy(part, s, n);
-        part[n] = '\0';
-        if (kr_dec_parse_percent(part, v[i], NULL) != KR_OK)
-            return false;
-        s += n + 1;
-    }
-    kr_dec zero = kr_dec_make(0, 0);
-    return kr_dec_cmp(o->high, kr_dec_make(1, 0)) <= 0 && kr_dec_cmp(o->low, zero) > 0 &&
-           kr_dec_cmp(o->fall, zero) > 0 && kr_dec_cmp(o->high, o->low) >= 0;
-}
-
-static int add_arm(options *o, const kr_evict_spec *s) {
-    if (o->n_arms == MAX_ARMS)
-        return usage("more than %d policies", MAX_ARMS);
-    o->arm[o->n_arms++] = *s;
-    return KR_EXIT_OK;
-}
-
-/* A method that is complete: its name, ",name=value..." and its levels, empty for the ladder. */
-static int add_method(options *o, const char *name, const char *params, const char *levels) {
-    kr_evict_spec s;
-    kr_error e = {KR_OK, ""};
-    kr_buf text = {0};
-    int status = KR_EXIT_OK;
-    if (*levels == '\0') {
-        kr_buf_printf(&text, "%s%s", name, params);
-        if (kr_evict_parse_params(kr_buf_text(&text), o->preset, &s, &e) != KR_OK)
-            status = usage("%s", e.msg);
-        else if (s.policy->threshold || s.policy->score == NULL)
-            status = usage(s.policy->threshold
-                               ? "%s has thresholds: name them, as in refreekv:0.001,0.01"
-                               : "%s is what the others are compared with",
-                           name);
-        kr_dec r = o->high;
-        while (status == KR_EXIT_OK && kr_dec_cmp(r, o->low) >= 0) {
-            s.level = (kr_evict_level){KR_EVICT_RATIO, r};
-            status = add_arm(o, &s);
-            if (!kr_dec_sub(r, o->fall, &r))
-                break;
-        }
-    }
-    for (const char *at = levels; *at != '\0' && status == KR_EXIT_OK;) {
-        size_t n = strcspn(at, ",");
-        text.len = 0;
-        kr_buf_printf(&text, "%s:%.*s%s", name, (int)n, at, params);
-        status = kr_evict_parse(kr_buf_text(&text), o->preset, &s, &e) == KR_OK
-                     ? add_arm(o, &s)
-                     : usage("%s", e.msg);
-        at += n + (at[n] == ',');
-    }
-    kr_buf_free(&text);
-    return status;
-}
-
-/* Items between commas: a name (perhaps with its first level), name=value, or another level. */
-static int read_methods(options *o) {
-    kr_buf name = {0}, params = {0}, levels = {0};
-    int status = KR_EXIT_OK;
-    for (const char *s = o->methods; *s != '\0' && status == KR_EXIT_OK;) {
-        size_t n = strcspn(s, ","), level = strcspn(s, ":");
-        if (memchr(s, '=', n) != NULL) {
-            kr_buf_printf(&params, ",%.*s", (int)n, s);
-        } else if (isdigit((unsigned char)s[0])) {
-            kr_buf_printf(&levels, "%s%.*s", levels.len > 0 ? "," : "", (int)n, s);
-        } else {
-            if (name.len > 0)
-                status = add_method(o, name.s, kr_buf_text(&params), kr_buf_text(&levels));
-            kr_buf_free(&name), kr_buf_free(&params), kr_buf_free(&levels);
-            kr_buf_add(&name, s, level < n ? level : n);
-            if (level < n)
-                kr_buf_add(&levels, s + level + 1, n - level - 1);
-        }
-        s += n + (s[n] == ',');
-    }
-    if (status == KR_EXIT_OK && name.len == 0)
-        status = usage("--methods: expected names of policies (kvrisk eval --list)");
-    if (status == KR_EXIT_OK)
-        status = add_method(o, name.s, kr_buf_text(&params), kr_buf_text(&levels));
-    kr_buf_free(&name), kr_buf_free(&params), kr_buf_free(&levels);
-    return status;
-}
-
 /* --- the contract ---------------------------------------------------------------------------- */
 
 static bool read_contract(options *o) {
     kr_calibrate_contract *c = &o->contract;
-    kr_dec zero = kr_dec_make(0, 0), one = kr_dec_make(1, 0);
-    char *part[4] = {NULL}, *rest = NULL;
-    size_t n = 0;
+    kr_contract k;
+    kr_error e;
     o->contract_text = strdup(o->declare);
-    if (o->contract_text == NULL)
+    if (o->contract_text == NULL ||
+        kr_cli_declare_read(o->contract_text, &k, &c->method, &e) != KR_OK)
         return false;
-    for (char *p = strtok_r(o->contract_text, ",", &rest); p != NULL && n < 4;
-         p = strtok_r(NULL, ",", &rest))
-        part[n++] = p;
-    if (n < 3 || kr_dec_parse_percent(part[0], &c->tolerance, NULL) != KR_OK ||
-        kr_dec_parse_percent(part[1], &c->risk, NULL) != KR_OK ||
-        kr_dec_parse_percent(part[2], &c->confidence, NULL) != KR_OK)
-        return false;
-    c->method = part[3];
+    c->tolerance = k.tolerance;
+    c->risk = k.risk;
+    c->confidence = k.confidence;
     o->c.contract = c;
+    kr_dec zero = kr_dec_make(0, 0), one = kr_dec_make(1, 0);
     return kr_dec_cmp(c->tolerance, zero) >= 0 && kr_dec_cmp(c->risk, zero) > 0 &&
            kr_dec_cmp(c->risk, one) < 0 && kr_dec_cmp(c->confidence, zero) > 0 &&
            kr_dec_cmp(c->confidence, one) < 0;
 }
 
 /* The date in the header of an unfinished file, so that the work may go on after midnight. */
-static bool date_of(const char *path, char date[16]) {
+static bool date_of(const char *path, char date[KR_CLI_DATE]) {
     char line[4096], name[4096];
     static const char key[] = "\"declared\":\"";
     bool found = false;
@@ -207,59 +110,36 @@ static bool date_of(const char *path, char date[16]) {
         const char *at = fgets(line, sizeof line, f) != NULL ? strstr(line, key) : NULL;
         found = at != NULL && strlen(at) > sizeof key + 10;
         if (found)
-            snprintf(date, 16, "%.10s", at + sizeof key - 1);
+            snprintf(date, KR_CLI_DATE, "%.10s", at + sizeof key - 1);
         fclose(f);
     }
     return found;
 }
 
 static void set_date(options *o) {
-    time_t now = time(NULL);
-    struct tm utc;
     if (o->contract.declared != NULL || o->c.contract == NULL)
         return;
-    if (!date_of(o->out, o->date) && gmtime_r(&now, &utc) != NULL)
-        strftime(o->date, sizeof o->date, "%Y-%m-%d", &utc);
+    if (!date_of(o->out, o->date))
+        kr_cli_today(o->date);
     o->contract.declared = o->date;
 }
 
-static bool is_date(const char *s) {
-    static const char form[] = "dddd-dd-dd";
-    static const int longest[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    int year = 0, month = 0, day = 0;
-    size_t i = 0;
-    for (; form[i] != '\0'; i++)
-        if (form[i] == 'd' ? !isdigit((unsigned char)s[i]) : s[i] != form[i])
-            return false;
-    if (s[i] != '\0' || sscanf(s, "%4d-%2d-%2d", &year, &month, &day) != 3)
-        return false;
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= longest[month - 1] &&
-           (leap || month != 2 || day <= 28);
-}
-
 /* --- options --------------------------------------------------------------------------------- */
-
-static bool read_count(const char *s, size_t *out) {
-    char *end;
-    unsigned long v = strtoul(s, &end, 10);
-    *out = v;
-    return isdigit((unsigned char)s[0]) && *end == '\0' && v >= 1 && v <= 1u << 30;
-}
 
 static int take_number(options *o, int c, const char *value) {
     size_t *to = c == OPT_LIMIT     ? &o->limit
                  : c == OPT_CONTEXT ? &o->c.eval.context
                                     : &o->c.eval.threads;
-    return read_count(value, to) ? KR_EXIT_OK : usage("'%.80s' is no whole number from 1", value);
+    return kr_cli_count(value, 1 << 30, to) ? KR_EXIT_OK
+                                            : usage("'%.80s' is no whole number from 1", value);
 }
 
 static int take_shard(options *o, const char *value) {
     char a[32];
     size_t n = strcspn(value, "/");
     snprintf(a, sizeof a, "%.*s", (int)(n < 31 ? n : 31), value);
-    if (value[n] != '/' || !read_count(a, &o->c.shard) ||
-        !read_count(value + n + 1, &o->c.shards) || o->c.shard > o->c.shards)
+    if (value[n] != '/' || !kr_cli_count(a, 1 << 30, &o->c.shard) ||
+        !kr_cli_count(value + n + 1, 1 << 30, &o->c.shards) || o->c.shard > o->c.shards)
         return usage("--shard is '%.80s', expected I/N with 1 <= I <= N", value);
     return KR_EXIT_OK;
 }
@@ -299,7 +179,7 @@ static int take_option(options *o, int c, const char *value) {
     case OPT_THREADS: return take_number(o, c, value);
     case OPT_DECLARED:
         o->contract.declared = value;
-        return is_date(value) ? KR_EXIT_OK
+        return kr_cli_is_date(value) ? KR_EXIT_OK
                               : usage("--declared is '%.80s', expected a date as YYYY-MM-DD", value);
     default: return KR_EXIT_USAGE;
     }
@@ -320,30 +200,25 @@ static int check_options(options *o) {
             "--model, --requests, --methods and -o are needed (see kvrisk calibrate --help)");
     if (!o->has_protocol)
         return usage("--protocol is needed: query_aware or query_agnostic");
-    if (!read_ladder(o))
-        return usage("--ladder is '%.80s', expected HIGH:LOW:STEP with 1 >= HIGH >= LOW > 0",
-                     o->ladder);
+    if (!kr_cli_ladder_read(o->ladder, &o->steps))
+        return usage("--ladder is '%.80s', expected " KR_CLI_LADDER_FORM, o->ladder);
     if (o->declare != NULL && !read_contract(o))
         return usage("--declare is '%.80s', expected TOLERANCE,RISK,CONFIDENCE[,METHOD]",
                      o->declare);
     if (o->contract.declared != NULL && o->declare == NULL)
         return usage("--declared is the date of a contract: --declare is needed with it");
     set_date(o);
-    int status = read_methods(o);
-    return status == KR_EXIT_OK ? check_declared_method(o) : status;
+    kr_error e;
+    if (kr_cli_methods_read(o->methods, &o->steps, o->preset, o->arm, &o->n_arms, &e) != KR_OK)
+        return usage("%s", e.msg);
+    return check_declared_method(o);
 }
 
 /* --- running --------------------------------------------------------------------------------- */
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static bool on_progress(void *arg, size_t done, size_t total, size_t found) {
     options *o = arg;
-    double t = now(), rate = done > found ? (double)(done - found) / (t - o->began) : 0;
+    double t = kr_clock(), rate = done > found ? (double)(done - found) / (t - o->began) : 0;
     if (found > 0 && done == found)
         fprintf(stderr, "kvrisk calibrate: continuing after %zu of %zu requests\n", found, total);
     if (!isatty(STDERR_FILENO) || (done < total && t - o->shown < 0.2))
@@ -371,7 +246,7 @@ static int measure(options *o) {
         all->n = o->limit > 0 && o->limit < all->n ? o->limit : all->n;
         o->c.model = m;
         o->c.requests = all;
-        o->began = now();
+        o->began = kr_clock();
         st = kr_calibrate(&o->c, o->out, &failed, &e);
         all->n = kept;
     }
@@ -382,7 +257,7 @@ static int measure(options *o) {
                           e.msg);
     getrusage(RUSAGE_SELF, &u);
     fprintf(stderr, "kvrisk calibrate: %s is complete; %.1f s, at most %.1f MB\n", o->out,
-            now() - o->began, (double)u.ru_maxrss / 1e3);
+            kr_clock() - o->began, (double)u.ru_maxrss / 1e3);
     if (failed > 0)
         return kr_cli_say("calibrate", KR_EXIT_ERROR, "%zu %s failed: rows with a \"reason\"", failed,
                           failed == 1 ? "request" : "requests");
@@ -422,7 +297,7 @@ int kr_cli_calibrate(int argc, char **argv) {
                                           {"help", no_argument, NULL, OPT_HELP},
                                           {NULL, 0, NULL, 0}};
     options *o = calloc(1, sizeof *o);
-    kr_evict_spec *arm = calloc(MAX_ARMS, sizeof *arm);
+    kr_evict_spec *arm = calloc(KR_CLI_MAX_ARMS, sizeof *arm);
     int status = KR_EXIT_OK;
     bool shown = false;
     if (o == NULL || arm == NULL) {

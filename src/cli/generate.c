@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/values.h"
 #include "engine/generate.h"
 
 static const char help[] =
@@ -66,15 +67,6 @@ static int usage(const char *why) {
 
 /* ---- options ---- */
 
-static bool number(const char *s, size_t most, size_t *out) {
-    char *end;
-    unsigned long v = strtoul(s, &end, 10);
-    if (*s < '0' || *s > '9' || *end != '\0' || v < 1 || v > most)
-        return false;
-    *out = v;
-    return true;
-}
-
 static int parse_options(int argc, char **argv, options *o) {
     static const struct option longs[] = {
         {"model", required_argument, NULL, 'm'},         {"prompt", required_argument, NULL, 'p'},
@@ -115,7 +107,7 @@ static int parse_options(int argc, char **argv, options *o) {
                 continue;
             if (values[i].text != NULL)
                 *values[i].text = optarg;
-            else if (!number(optarg, values[i].most, values[i].count)) {
+            else if (!kr_cli_count(optarg, values[i].most, values[i].count)) {
                 fprintf(stderr, "kvrisk generate: --%s expects a number from 1 to %zu\n",
                         longs[at].name, values[i].most);
                 return KR_EXIT_USAGE;

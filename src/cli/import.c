@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/text.h"
 #include "calib/import.h"
 #include "cli/cli.h"
 #include "cli/common.h"
+#include "cli/declare.h"
 #include "risk/contract.h"
 
 enum { MAX_LIST = 256 };
@@ -19,7 +19,7 @@ typedef struct {
     kr_import_opts opts;
     const char *levels[MAX_LIST], *methods[MAX_LIST], *only[MAX_LIST], *skip[MAX_LIST];
     const char *out;
-    char declared[32], contract[256];
+    char declared[KR_CLI_DATE], contract[256];
     bool explain, dry_run, force, quiet;
 } request;
 
@@ -139,33 +139,20 @@ static bool bad_value(const char *option, const char *value, const char *expecte
 /* TOL,RISK,CONF[,METHOD] with today's date. */
 static bool declare(request *r, const char *text) {
     static const char form[] = "TOLERANCE,RISK,CONFIDENCE[,METHOD] was expected";
-    char *part[4] = {NULL, NULL, NULL, NULL}, *rest = NULL;
-    size_t n = 0;
-    time_t now = time(NULL);
-    struct tm utc;
+    kr_import_opts *o = &r->opts;
     kr_contract k;
     kr_error e;
     if (strlen(text) >= sizeof r->contract)
         return bad_value("declare", text, form);
     strcpy(r->contract, text);
-    for (char *p = strtok_r(r->contract, ",", &rest); p != NULL && n < 4;
-         p = strtok_r(NULL, ",", &rest))
-        part[n++] = p;
-    if (n < 3)
-        return bad_value("declare", text, form);
-    if (kr_dec_parse_percent(part[0], &k.tolerance, &e) != KR_OK ||
-        kr_dec_parse_percent(part[1], &k.risk, &e) != KR_OK ||
-        kr_dec_parse_percent(part[2], &k.confidence, &e) != KR_OK ||
+    if (kr_cli_declare_read(r->contract, &k, &o->contract_method, &e) != KR_OK ||
         kr_contract_check(&k, &e) != KR_OK)
-        return bad_value("declare", text, e.msg);
-    kr_import_opts *o = &r->opts;
+        return bad_value("declare", text, *e.msg != '\0' ? e.msg : form);
     o->tolerance = k.tolerance;
     o->risk = k.risk;
     o->confidence = k.confidence;
     o->has_contract = true;
-    o->contract_method = part[3];
-    if (gmtime_r(&now, &utc) != NULL &&
-        strftime(r->declared, sizeof r->declared, "%Y-%m-%d", &utc) > 0)
+    if (kr_cli_today(r->declared))
         o->contract_declared = r->declared;
     return true;
 }

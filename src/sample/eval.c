@@ -3,7 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 /* ---- names ---- */
 
@@ -43,12 +44,6 @@ bool kr_first_token_find(const char *name, kr_first_token *out) {
             return true;
         }
     return false;
-}
-
-double kr_eval_clock(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* ---- the evaluator ---- */
@@ -295,7 +290,7 @@ static kr_status reserve(kr_eval_work *w, kr_error *err) {
 static kr_status prefill(kr_eval_work *w, kr_error *err) {
     const kr_eval *e = w->e;
     const kr_geometry *g = &e->m->geo;
-    double t = kr_eval_clock();
+    double t = kr_clock();
     kr_status st = kr_kv_new(g->layers, g->kv_heads, g->head_dim, w->n, &w->full, err);
     if (st == KR_OK && (e->window > 0 || e->needs != 0) && w->n > 0)
         st = kr_taps_new(g, e->window < w->n ? e->window : w->n,
@@ -304,7 +299,7 @@ static kr_status prefill(kr_eval_work *w, kr_error *err) {
     if (st == KR_OK && w->n > 0)
         st = kr_run_prefill(e->run, w->full, w->res->prompt, w->n, w->first, NULL, NULL, w->taps,
                             err);
-    w->res->prefill_s = kr_eval_clock() - t;
+    w->res->prefill_s = kr_clock() - t;
     w->res->bytes_cache = kr_kv_bytes(w->full != NULL ? w->full : &(kr_kv){0});
     if (w->taps != NULL) {
         size_t all = g->layers * g->heads, d = g->head_dim;
@@ -323,16 +318,16 @@ static kr_status run(kr_eval_work *w, kr_error *err) {
     kr_status st = reserve(w, err);
     if (st == KR_OK)
         st = prefill(w, err);
-    double t = kr_eval_clock();
+    double t = kr_clock();
     if (st == KR_OK)
         st = kr_eval_select(w, err);
     kr_taps_free(w->taps); /* decoding needs the room more */
     w->taps = NULL;
-    double u = kr_eval_clock();
+    double u = kr_clock();
     w->res->score_s = u - t;
     if (st == KR_OK)
         st = kr_eval_decode(w, err);
-    w->res->decode_s = kr_eval_clock() - u;
+    w->res->decode_s = kr_clock() - u;
     return st;
 }
 

@@ -59,6 +59,4 @@ kr_arm_result *kr_eval_lane(const kr_eval_work *w, size_t lane);
 void kr_eval_measure_full(kr_eval_work *w, const float *query, const float *attention);
 void kr_eval_measure_arm(kr_eval_work *w, size_t lane, const float *attention);
 
-double kr_eval_clock(void); /* seconds, monotonic */
-
 #endif
