@@ -55,7 +55,7 @@ kr_status kr_app_open_with(const char *path, kr_analysis_options options, kr_app
         kr_app_free(a);
         return kr_fail(err, KR_ENOMEM, "out of memory for the screens");
     }
-    a->request_task = a->pair_base = -1;
+    a->request_task = a->pair_base = a->claims.asked = -1;
     a->tasks.sort = 1;
     kr_facts_refresh(a);
     a->method = first_method(a);
@@ -70,6 +70,7 @@ void kr_app_free(kr_app *a) {
     kr_reeval_free(a->re);
     kr_simrun_free(a->sim);
     kr_buf_free(&a->page);
+    kr_claims_free(&a->claims);
     kr_facts_forget(a);
     for (size_t i = 0; i < a->n_saved; i++)
         kr_point_free(&a->saved[i]);
@@ -182,6 +183,7 @@ void kr_app_reload(kr_app *a) {
     a->level_pinned = a->level_pinned && m >= 0;
     a->request_task = -1;
     a->file_changed = false;
+    kr_claims_reload(a);
     bool kept = home || (kr_analysis_set(an, c, NULL) == KR_OK &&
                          kr_analysis_set_family(an, family, NULL) == KR_OK);
     kr_facts_refresh(a);
@@ -214,7 +216,7 @@ void kr_app_set_look(kr_app *a, kr_look look) {
 }
 
 bool kr_app_waiting(const kr_app *a) {
-    return a->f.tasks_wait || a->f.rates_wait || a->f.requests_wait;
+    return a->f.tasks_wait || a->f.rates_wait || a->f.requests_wait || a->claims.wait;
 }
 
 void kr_app_settle(kr_app *a) {

@@ -145,6 +145,43 @@ static void run_screen(kr_app *a, const char *arg) {
     kr_app_say(a, true, "no screen '%s'", arg);
 }
 
+/* --- claims ----------------------------------------------------------------------------------- */
+
+static void show_claim(kr_app *a, int claim) {
+    kr_app_show(a, KR_SCREEN_CLAIMS);
+    kr_claims_select(a, claim);
+}
+
+static void run_mixture(kr_app *a, const char *arg) { kr_claims_mixture(a, arg); }
+
+static const char *const loss_words[] = {"event",   "mean",           "mean wsr",
+                                         "mean hb", "mean bernstein", NULL};
+
+static void run_loss(kr_app *a, const char *arg) {
+    char loss[16] = "", bound[16] = "";
+    kr_mean_kind mean;
+    sscanf(arg, "%15s %15s", loss, bound);
+    if (strcmp(loss, "event") == 0 && bound[0] == '\0') {
+        show_claim(a, KR_MODE_EVENTS);
+    } else if (strcmp(loss, "mean") != 0) {
+        kr_app_say(a, true, ":loss event, or :loss mean with one of the bounds wsr, hb, bernstein");
+    } else if (bound[0] != '\0' && !kr_mean_find(bound, strlen(bound), &mean)) {
+        kr_app_say(a, true, "no bound '%s' for the mean drop; there are wsr, hb, bernstein", bound);
+    } else {
+        if (bound[0] != '\0')
+            kr_claims_mean(a, mean);
+        show_claim(a, KR_MODE_MEAN_DROP);
+    }
+}
+
+static void run_mode(kr_app *a, const char *arg) {
+    kr_mode_kind kind;
+    if (kr_mode_find(arg, strlen(arg), &kind))
+        show_claim(a, (int)kind);
+    else
+        kr_app_say(a, true, "no claim '%s'; Tab after :mode lists them", arg);
+}
+
 static const char *const eval_words[] = {"model",   "requests", "task",     "samples", "seed",
                                          "threads", "seconds",  "protocol", NULL};
 
@@ -170,6 +207,9 @@ static const command table[] = {
     {"family", "", "all methods as one family, or each line alone", run_family, NULL},
     {"reload", "", "read the file again", run_reload, NULL},
     {"screen", "NAME", "open a screen", run_screen, screen_words},
+    {"mode", "NAME", "show a claim: events, mixture, worst_task, ...", run_mode, NULL},
+    {"mixture", "TASK=W ...", "weights of another mixture of tasks; off goes back", run_mixture, NULL},
+    {"loss", "NAME BOUND", "event, or mean by wsr, hb or bernstein", run_loss, loss_words},
     {"set", "NAME VALUE", "plot block|braille|ascii; ascii, mouse on|off", run_set, settings},
     {"theme", "NAME", "default, light, dark, high-contrast, mono", run_theme, themes},
     {"add", "NOTE", "add the operating point to Points", run_add, NULL},
@@ -255,6 +295,11 @@ static const char *candidate(const kr_app *a, const command *c, size_t i) {
         return i < N_COMMANDS ? table[i].name : NULL;
     if (c->run == run_method)
         return i < kr_calib_methods(a->calib) ? kr_calib_method(a->calib, i)->name : NULL;
+    if (c->run == run_mixture)
+        return i < kr_calib_tasks(a->calib) ? kr_calib_task(a->calib, i)
+               : i == kr_calib_tasks(a->calib) ? "off" : NULL;
+    if (c->run == run_mode)
+        return i < KR_MODES ? kr_mode_name((kr_mode_kind)i) : NULL;
     return c->words != NULL ? c->words[i] : NULL;
 }
 
@@ -269,6 +314,9 @@ void kr_command_complete(kr_app *a) {
     char list[400] = "";
     if (!first && c == NULL)
         return;
+    for (const char *p = part; !first && c->run == run_mixture && *p != '\0'; p++)
+        part = *p == ' ' || *p == ',' ? p + 1 : part; /* one task after the other */
+    const char *end = first ? " " : c->run == run_mixture ? "=" : "";
     for (size_t i = 0; (s = candidate(a, c, i)) != NULL; i++) {
         if (strncmp(s, part, strlen(part)) != 0)
             continue;
@@ -285,7 +333,7 @@ void kr_command_complete(kr_app *a) {
         return;
     char full[300];
     snprintf(full, sizeof full, "%.*s%.*s%s", (int)(part - line), line, (int)keep, common,
-             hits == 1 && first ? " " : "");
+             hits == 1 && strcmp(common, "off") != 0 ? end : "");
     kr_prompt_set(&a->prompt, full);
     if (hits > 1)
         kr_app_say(a, false, "%s", list);

@@ -500,11 +500,14 @@ static void refresh_layout(kr_app *a) {
         .tasks = (int)kr_calib_tasks(a->calib),
         .points = (int)a->n_saved,
         .map_rows = KR_MAP_ROWS,
+        .claims = a->claims.n,
         .statement = kr_buf_text(&a->f.statement),
         .plot = a->plot_on,
     };
     if (a->screen == KR_SCREEN_POINTS && a->n_saved > 0)
         need.statement = a->saved[a->points.at].statement;
+    if (a->screen == KR_SCREEN_CLAIMS)
+        need.statement = kr_claim_text(a);
     a->lay = kr_layout_make(a->screen, a->w, a->h, &need);
 }
 
@@ -512,6 +515,7 @@ void kr_facts_refresh(kr_app *a) {
     refresh_methods(a);
     refresh_levels(a);
     refresh_texts(a);
+    kr_claims_refresh(a);
     refresh_layout(a);
     refresh_strips(a);
     refresh_map(a);

@@ -2,8 +2,8 @@
 
 #define BIT(s) (1u << KR_SCREEN_##s)
 #define SIX (BIT(MAIN) | BIT(MAP) | BIT(POLICY) | BIT(TASKS) | BIT(REEVAL) | BIT(POINTS))
-#define PAGES (BIT(CLAIMS) | BIT(PLAN) | BIT(SIMULATE))
-#define WORK (SIX | BIT(REQUESTS) | BIT(REQUEST) | PAGES)
+#define PAGES (BIT(PLAN) | BIT(SIMULATE))
+#define WORK (SIX | BIT(REQUESTS) | BIT(REQUEST) | BIT(CLAIMS) | PAGES)
 #define EVERY (WORK | BIT(HELP) | BIT(MESSAGES))
 #define F(n) (KR_KEY_F0 + (n))
 
@@ -28,6 +28,11 @@ static const kr_binding table[] = {
     {{'J'}, "J", KR_ACT_JOINT, BIT(MAIN), "strips: pointwise, or what holds for a choice after looking",
      NULL},
     {{KR_KEY_DOWN, 'j'}, "↓ j", KR_ACT_DOWN, PAGES, "down", "↑↓ scroll"},
+    {{KR_KEY_DOWN, 'j'}, "↓ j", KR_ACT_DOWN, BIT(CLAIMS), "down in the table: next claim", "↑↓ claim"},
+    {{KR_KEY_ENTER}, "Enter", KR_ACT_ENTER, BIT(CLAIMS),
+     "count a claim that looks at every one of very many requests", NULL},
+    {{'p'}, "p", KR_ACT_NEXT_METHOD, BIT(CLAIMS), "next method", "p/P method"},
+    {{'i'}, "i", KR_ACT_STATEMENT, BIT(CLAIMS), "the selected claim in full", "i in full"},
 
     {{KR_KEY_LEFT, 'h', '['}, "← h [", KR_ACT_LEVEL_UP, BIT(REQUEST),
      "one level more conservative", NULL},
@@ -121,7 +126,7 @@ static const kr_binding table[] = {
      "s sort"},
     {{'S'}, "S", KR_ACT_REVERSE, BIT(MAIN) | BIT(TASKS) | BIT(REQUESTS), "reverse the order", NULL},
     {{'/'}, "/", KR_ACT_FILTER, EVERY & ~BIT(MAP) & ~BIT(REEVAL) & ~BIT(REQUEST) & ~BIT(MESSAGES) &
-     ~PAGES,
+     ~PAGES & ~BIT(CLAIMS),
      "filter the list by a part of its text", "/ filter"},
     {{'v'}, "v", KR_ACT_PLOT, BIT(MAIN) | BIT(POLICY), "plot shown or hidden", NULL},
     {{'V'}, "V", KR_ACT_ALPHABET, BIT(MAIN) | BIT(POLICY),

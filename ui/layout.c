@@ -1,5 +1,8 @@
 #include "ui/layout.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static int min(int a, int b) { return a < b ? a : b; }
 static int max(int a, int b) { return a > b ? a : b; }
 
@@ -15,8 +18,17 @@ kr_step kr_layout_step(int w, int h) {
     return w < 160 || h < 48 ? KR_STEP_DASHBOARD : KR_STEP_WIDE;
 }
 
+/* Rows of text broken at its line ends and at the width. */
 static int lines_of(const char *s, int w) {
-    return s == NULL ? 0 : kr_canvas_wrap(NULL, (kr_rect){0, 0, w, 1}, KR_ROLE_TEXT, s);
+    int n = 0;
+    while (s != NULL && *s != '\0') {
+        char line[2048];
+        size_t len = strcspn(s, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)len, s);
+        n += kr_canvas_wrap(NULL, (kr_rect){0, 0, w, 1}, KR_ROLE_TEXT, line);
+        s += len + (s[len] == '\n');
+    }
+    return n;
 }
 
 /* Takes h rows off the top of *r. */
@@ -53,6 +65,11 @@ static int statement_rows(const kr_layout_need *n, int w) {
     return max(1, min(lines_of(n->statement, w), w < 50 ? 10 : 6));
 }
 
+/* Rows for the selected claim: what it needs, as long as `most` leaves the table some. */
+static int claim_rows(const kr_layout_need *n, int w, int most) {
+    return max(1, min(lines_of(n->statement, w), most));
+}
+
 /* Starts a shared frame; its panes are then cut from *in with `next`. */
 static kr_rect open_box(kr_layout *l, kr_rect r) {
     l->box = r;
@@ -74,7 +91,7 @@ static void small(kr_layout *l, kr_screen s, kr_rect body, const kr_layout_need 
         [KR_SCREEN_POLICY] = KR_PANE_LEVELS,    [KR_SCREEN_TASKS] = KR_PANE_TASKS,
         [KR_SCREEN_REEVAL] = KR_PANE_RESULTS,     [KR_SCREEN_POINTS] = KR_PANE_POINTS,
         [KR_SCREEN_REQUESTS] = KR_PANE_REQUESTS, [KR_SCREEN_REQUEST] = KR_PANE_PROMPT,
-        [KR_SCREEN_CLAIMS] = KR_PANE_TEXT,      [KR_SCREEN_PLAN] = KR_PANE_TEXT,
+        [KR_SCREEN_CLAIMS] = KR_PANE_CLAIMS,    [KR_SCREEN_PLAN] = KR_PANE_TEXT,
         [KR_SCREEN_SIMULATE] = KR_PANE_TEXT};
     l->pane[KR_PANE_LINE] = top(&body, 1);
     if (s == KR_SCREEN_MAIN || s == KR_SCREEN_POLICY || s == KR_SCREEN_TASKS ||
@@ -85,6 +102,10 @@ static void small(kr_layout *l, kr_screen s, kr_rect body, const kr_layout_need 
     }
     if (s == KR_SCREEN_REEVAL)
         l->pane[KR_PANE_JOB] = top(&body, 5);
+    if (s == KR_SCREEN_CLAIMS) {
+        kr_rect claim = bottom(&body, claim_rows(n, body.w - 2, body.h - 5));
+        l->pane[KR_PANE_CLAIM] = (kr_rect){claim.x + 1, claim.y, claim.w - 2, claim.h};
+    }
     if (s == KR_SCREEN_REQUEST)
         l->pane[KR_PANE_ANSWERS] = top(&body, 6);
     kr_pane main = s == KR_SCREEN_REQUEST && n->heads ? KR_PANE_HEADS : list[s];
@@ -270,6 +291,20 @@ static void request_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) 
     l->pane[rest] = body;
 }
 
+static void claims_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
+    l->pane[KR_PANE_LINE] = top(&body, 1);
+    if (l->step == KR_STEP_ONE) {
+        kr_rect in = open_box(l, body);
+        int rows = claim_rows(n, in.w, in.h - 6);
+        l->pane[KR_PANE_CLAIMS] = next(&in, in.h - rows - 1);
+        l->pane[KR_PANE_CLAIM] = in;
+        return;
+    }
+    int rows = claim_rows(n, body.w - 4, body.h - 10);
+    l->pane[KR_PANE_CLAIMS] = top(&body, min(n->claims + 3, body.h - rows - 2));
+    l->pane[KR_PANE_CLAIM] = body;
+}
+
 static void page_screen(kr_layout *l, kr_rect body) {
     l->pane[KR_PANE_LINE] = top(&body, 1);
     l->pane[KR_PANE_TEXT] = body;
@@ -304,7 +339,9 @@ kr_layout kr_layout_make(kr_screen s, int w, int h, const kr_layout_need *n) {
         points_screen(&l, body, n);
     else if (s == KR_SCREEN_REEVAL)
         reeval_screen(&l, body);
-    else if (s == KR_SCREEN_CLAIMS || s == KR_SCREEN_PLAN || s == KR_SCREEN_SIMULATE)
+    else if (s == KR_SCREEN_CLAIMS)
+        claims_screen(&l, body, n);
+    else if (s == KR_SCREEN_PLAN || s == KR_SCREEN_SIMULATE)
         page_screen(&l, body);
     else
         request_screen(&l, body, n);

@@ -17,6 +17,7 @@ typedef enum {
     KR_PANE_MAP, KR_PANE_CELL, KR_PANE_DROPS, KR_PANE_REQUESTS, KR_PANE_POINTS, KR_PANE_TEXT,
     KR_PANE_EVAL, KR_PANE_JOB, KR_PANE_JOBS, KR_PANE_RESULTS, /* re-evaluation */
     KR_PANE_ANSWERS, KR_PANE_PROMPT, KR_PANE_HEADS,           /* one request of it */
+    KR_PANE_CLAIMS, KR_PANE_CLAIM, /* all claims, the selected one in full */
     KR_PANE_SMALL, /* the one line of a window that is too small */
     KR_PANE_COUNT
 } kr_pane;
@@ -32,6 +33,7 @@ typedef struct {
     const char *statement; /* its length decides on rows */
     bool plot;             /* plots are wanted */
     bool heads;            /* heads rather than the prompt, where not both fit */
+    int claims;            /* rows of the table of claims; the statement is of the selected one */
 } kr_layout_need;
 
 /* Panes that are not on this screen have w = h = 0. When `box` is not empty the framed panes share

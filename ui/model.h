@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "ui/app.h"
+#include "ui/claims.h"
 #include "ui/layout.h"
 #include "ui/prompt.h"
 #include "ui/reeval.h"
@@ -172,6 +173,7 @@ struct kr_app {
     size_t page_method;
     bool page_family;
     kr_contract page_at;
+    kr_claims claims;
     bool joint;               /* strips show what holds for a choice after looking */
     int pair_base;            /* policy that the selected level is compared with; -1: the level above */
     bool settling; /* work that goes through all requests is done now, not put off */
@@ -273,7 +275,12 @@ void kr_draw_tasks(kr_view *v, kr_rect r);
 void kr_draw_task_levels(kr_view *v, kr_rect r);
 void kr_draw_requests(kr_view *v, kr_rect r);
 void kr_draw_points(kr_view *v, kr_rect r);
-void kr_draw_page(kr_view *v, kr_rect r); /* claims, plan, simulation */
+void kr_draw_claims(kr_view *v, kr_rect r);
+void kr_draw_claim(kr_view *v, kr_rect r);
+/* The selected claim: its sentence with what is known beside it, and what it is about. */
+const char *kr_claim_text(const kr_app *a);
+const char *kr_claim_title(const kr_app *a);
+void kr_draw_page(kr_view *v, kr_rect r); /* plan, simulation */
 void kr_draw_text(kr_view *v, kr_rect r); /* help, messages */
 void kr_draw_eval(kr_view *v, kr_rect r);
 void kr_draw_job(kr_view *v, kr_rect r);

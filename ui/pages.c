@@ -8,7 +8,7 @@
 #include "verdict/simrun.h"
 
 bool kr_page_screen(kr_screen s) {
-    return s == KR_SCREEN_CLAIMS || s == KR_SCREEN_PLAN || s == KR_SCREEN_SIMULATE;
+    return s == KR_SCREEN_PLAN || s == KR_SCREEN_SIMULATE;
 }
 
 static bool same(kr_dec x, kr_dec y) { return kr_dec_cmp(x, y) == 0; }
@@ -28,9 +28,7 @@ void kr_page_refresh(kr_app *a) {
     a->page_family = kr_analysis_family(a->an);
     a->page_at = k;
     a->page.len = 0;
-    if (a->screen == KR_SCREEN_CLAIMS)
-        kr_page_claims(a, &a->page);
-    else if (a->screen == KR_SCREEN_PLAN)
+    if (a->screen == KR_SCREEN_PLAN)
         kr_page_plan(a, &a->page);
     else
         kr_page_simulate(a, &a->page);
@@ -68,9 +66,8 @@ static int draw_lines(kr_view *v, kr_rect in, const char *text, int top) {
 }
 
 void kr_draw_page(kr_view *v, kr_rect r) {
-    static const char *const titles[] = {"claims: what each guarantees", "plan", "simulation"};
     kr_app *a = v->a;
-    kr_rect in = kr_view_pane(v, r, titles[a->screen - KR_SCREEN_CLAIMS],
+    kr_rect in = kr_view_pane(v, r, a->screen == KR_SCREEN_PLAN ? "plan" : "simulation",
                               a->screen == KR_SCREEN_SIMULATE ? "Enter again, c stop" : NULL);
     const char *text = kr_buf_text(&a->page);
     int n = draw_lines(v, in, text, 1 << 20);

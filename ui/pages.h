@@ -1,4 +1,4 @@
-/* pages.h - screens that are pages of text: claims, plan, simulate. */
+/* pages.h - screens that are pages of text: plan, simulate. */
 #ifndef KR_UI_PAGES_H
 #define KR_UI_PAGES_H
 
@@ -6,11 +6,10 @@
 
 /* Each fills a->page, one line per row to be wrapped; its first character says how: '#' a heading,
  * '+' certified with a guarantee, '!' a warning, '-' dim, ' ' plain, '=' not wrapped. */
-void kr_page_claims(kr_app *a, kr_buf *out);
 void kr_page_plan(kr_app *a, kr_buf *out);
 void kr_page_simulate(kr_app *a, kr_buf *out);
 
-bool kr_page_screen(kr_screen s); /* one of the three */
+bool kr_page_screen(kr_screen s); /* one of them */
 void kr_page_refresh(kr_app *a);  /* after an event */
 
 /* The simulation on screen: begun when the screen opens or Enter is pressed, told to stop by c. */

@@ -1,65 +1,224 @@
-/* Every claim about the selected method, with what each guarantees; and two policies compared. */
+/* Every claim about the selected method as a table, with the selected one's sentence in full; and two
+ * policies compared. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "ui/model.h"
 #include "ui/pages.h"
-#include "verdict/best.h"
-#include "verdict/joint.h"
-#include "verdict/modes.h"
-#include "verdict/noise.h"
 #include "verdict/pair.h"
 
-/* Beyond this many requests, claims that look at every row wait for the command line. */
-enum { MANY_ROWS = 30000 };
+static const struct {
+    const char *title, *free; /* what it is about; what may be chosen after looking */
+} words[KR_CLAIMS] = {
+    [KR_MODE_EVENTS] = {"the contract as it stands", "nothing"},
+    [KR_MODE_TOLERANCES] = {"a tolerance picked after looking", "tolerance"},
+    [KR_MODE_RISKS] = {"a risk target picked after looking", "risk target"},
+    [KR_MODE_MAP] = {"tolerance and risk target picked after looking", "tol. and risk"},
+    [KR_MODE_CONFIDENCE] = {"a confidence picked after looking", "confidence"},
+    [KR_MODE_MIXTURE] = {"another mixture of tasks, by weights", "nothing"},
+    [KR_MODE_SUBSAMPLE] = {"another mixture of tasks, drawn from the requests", "nothing"},
+    [KR_MODE_WORST_TASK] = {"every single task", "nothing"},
+    [KR_MODE_CLUSTER_ONE] = {"one request of each cluster", "nothing"},
+    [KR_MODE_CLUSTER_MEAN] = {"the mean over each cluster", "nothing"},
+    [KR_MODE_CLUSTER_MAX] = {"any request of a cluster", "nothing"},
+    [KR_MODE_MEAN_DROP] = {"the mean drop instead of events", "nothing"},
+    [KR_CLAIM_FAMILY] = {"lowest retention of all methods, choice paid for", "method"},
+    [KR_CLAIM_ALONE] = {"lowest retention of all methods, choice not paid for",
+                        "method, unpaid"},
+    [KR_CLAIM_NOISE] = {"full KV against itself", ""},
+};
 
-static void put_claim(kr_app *a, kr_mode_kind kind, kr_buf *out) {
-    kr_mode mode = kr_mode_default(a->an, kind);
-    kr_mode_line l;
-    char level[32];
-    if (kind >= KR_MODE_MIXTURE && kr_calib_rows(a->calib) > MANY_ROWS) {
-        kr_buf_printf(out, "-%s: with this many requests, kvrisk certify --mode %s\n",
-                      kr_mode_name(kind), kr_mode_name(kind));
-        return;
+/* --- the table -------------------------------------------------------------------------------- */
+
+typedef struct {
+    int name, free, level, most, kept, state;
+} columns;
+
+static columns fit(int w) {
+    columns c = {.name = 13, .level = w < 70 ? 7 : 9, .most = 12, .kept = 11, .state = 13};
+    int room = w - 2 - c.name - c.level - c.most - c.kept - c.state;
+    if (room >= 14) {
+        c.free = room > 20 ? 20 : room;
+        room -= c.free;
     }
-    if (kr_mode_walk(a->an, &mode, a->method, &l, NULL) != KR_OK || l.inapplicable != NULL)
-        return;
-    kr_level_label(a, a->method, l.certified, level);
-    kr_buf_printf(out, "=  %-13s %-8s %-7s level %-9.3g", kr_mode_name(kind),
-                  l.certified < 0 ? "FULL KV" : level, kr_state_name(l.state), l.level);
-    if (l.max_events >= 0)
-        kr_buf_printf(out, " at most %lld of %lld", (long long)l.max_events, (long long)l.n);
-    kr_buf_printf(out, "\n%c", l.state == KR_STATE_LOCKED && l.certified >= 0 ? '+' : '-');
-    kr_mode_sentence(a->an, &mode, a->method, &l, out);
-    kr_buf_puts(out, "\n");
+    if (room > 6) {
+        c.most += 3;
+        c.kept += 3;
+    }
+    return c;
 }
 
-void kr_page_claims(kr_app *a, kr_buf *out) {
-    kr_best best;
-    kr_noise noise = {0};
-    kr_buf_printf(out, "#%s: what can be claimed, at which retention\n",
-                  kr_calib_method(a->calib, a->method)->name);
-    for (int k = 0; k < KR_MODES; k++)
-        put_claim(a, (kr_mode_kind)k, out);
-    if (kr_calib_methods(a->calib) > 1) {
-        kr_buf_puts(out, "#\n#The lowest retention over all methods\n");
-        for (int family = 1; family >= 0; family--)
-            if (kr_best_overall(a->an, family == 1, &best, NULL) == KR_OK) {
-                kr_buf_puts(out, best.state == KR_STATE_LOCKED && best.any ? "+" : "!");
-                kr_best_sentence(a->an, &best, out);
-                kr_buf_puts(out, "\n");
-            }
+static void head(kr_view *v, kr_rect in, int x, int w, kr_align align, const char *s) {
+    if (w > 0)
+        kr_canvas_text(v->c, in, align == KR_RIGHT ? x + w - 1 - kr_text_width(s) : x - 1, 0,
+                       KR_ROLE_DIM, " %s ", s);
+}
+
+static void draw_header(kr_view *v, kr_rect in, const columns *c) {
+    int x = 2;
+    head(v, in, x, c->name, KR_LEFT, "claim");
+    head(v, in, x += c->name, c->free, KR_LEFT, "free to choose");
+    head(v, in, x += c->free, c->level, KR_RIGHT, "level");
+    head(v, in, x += c->level, c->most, KR_RIGHT, "at most");
+    head(v, in, x += c->most, c->kept, KR_RIGHT, "certified");
+    head(v, in, x + c->kept + 2, c->state - 2, KR_LEFT, "state");
+}
+
+/* What stands in the columns; "" where there is nothing to say. */
+typedef struct {
+    char level[24], most[48], kept[64];
+    const char *state;
+    kr_role kept_role, state_role;
+} cells;
+
+static kr_role state_role(kr_state s, bool certified) {
+    return s == KR_STATE_LOCKED    ? certified ? KR_ROLE_CERT : KR_ROLE_FALL
+           : s == KR_STATE_WHAT_IF ? KR_ROLE_WARN
+                                   : KR_ROLE_ERROR;
+}
+
+static void mode_cells(const kr_app *a, const kr_mode_line *l, bool brief, cells *out) {
+    if (l->inapplicable != NULL) {
+        snprintf(out->kept, sizeof out->kept, "-");
+        out->state = "not here";
+        out->state_role = out->kept_role = KR_ROLE_DIM;
+        return;
     }
-    kr_buf_puts(out, "#\n#Noise floor\n");
-    if (kr_calib_rows(a->calib) <= MANY_ROWS)
-        noise = kr_noise_floor(a->an);
-    kr_buf_puts(out, noise.hopeless ? "!" : noise.known ? " " : "-");
-    if (noise.known)
-        kr_noise_sentence(a->an, &noise, out);
+    kr_level_label(a, a->method, l->certified, out->kept);
+    if (l->certified < 0)
+        snprintf(out->kept, sizeof out->kept, "full KV");
+    snprintf(out->level, sizeof out->level, "%.*g", brief ? 2 : 3, l->level);
+    if (l->max_events >= 0)
+        snprintf(out->most, sizeof out->most, "%lld of %lld", (long long)l->max_events,
+                 (long long)l->n);
     else
-        kr_buf_puts(out, "The file has no second full-KV run; if decoding is not deterministic, the "
-                         "risk includes its noise.");
-    kr_buf_puts(out, "\n");
+        snprintf(out->most, sizeof out->most, "-");
 }
+
+static void best_cells(const kr_app *a, const kr_best *b, int claim, bool brief, cells *out) {
+    double delta = kr_level_double(kr_contract_level(
+        &(kr_contract){.confidence = kr_analysis_contract(a->an).confidence},
+        claim == KR_CLAIM_FAMILY ? (int64_t)kr_calib_methods(a->calib) : 1));
+    snprintf(out->level, sizeof out->level, "%.*g", brief ? 2 : 3, delta);
+    snprintf(out->most, sizeof out->most, "-");
+    snprintf(out->kept, sizeof out->kept, "full KV");
+    if (b->any)
+        kr_level_label(a, b->method, b->candidate, out->kept);
+}
+
+static void noise_cells(const kr_noise *f, cells *out) {
+    if (f->known)
+        snprintf(out->most, sizeof out->most, "%lld of %lld", (long long)f->events, (long long)f->n);
+    snprintf(out->kept, sizeof out->kept, "-");
+    out->state = f->hopeless ? "too high" : f->known ? "measured" : "not there";
+    out->state_role = f->hopeless ? KR_ROLE_WARN : KR_ROLE_DIM;
+    out->kept_role = KR_ROLE_DIM;
+}
+
+static void fill_cells(const kr_app *a, int claim, bool brief, cells *out) {
+    const kr_claim *x = &a->claims.at[claim];
+    bool good = kr_claim_certified(x, claim);
+    *out = (cells){.state = "", .kept_role = good ? KR_ROLE_CERT : KR_ROLE_FALL};
+    if (x->status != KR_CLAIM_KNOWN) {
+        static const char *const why[] = {[KR_CLAIM_WAITS] = "counting...",
+                                          [KR_CLAIM_ON_ENTER] = "press Enter",
+                                          [KR_CLAIM_FAILED] = "failed"};
+        out->state = why[x->status];
+        out->state_role = x->status == KR_CLAIM_FAILED ? KR_ROLE_ERROR : KR_ROLE_DIM;
+        return;
+    }
+    if (claim == KR_CLAIM_NOISE) {
+        noise_cells(&x->noise, out);
+        return;
+    }
+    out->state = kr_state_name(kr_claim_state(x, claim));
+    out->state_role = state_role(kr_claim_state(x, claim), good);
+    if (claim < KR_MODES)
+        mode_cells(a, &x->line, brief, out);
+    else
+        best_cells(a, &x->best, claim, brief, out);
+}
+
+static void draw_row(kr_view *v, kr_rect in, int y, int claim, bool selected, const columns *c) {
+    cells s;
+    int x = 2;
+    fill_cells(v->a, claim, c->level < 9, &s);
+    kr_canvas_field(v->c, in, 0, y, 2, KR_LEFT, KR_ROLE_KEY, selected ? "▸" : "");
+    kr_canvas_field(v->c, in, x, y, c->name - 1, KR_LEFT, selected ? KR_ROLE_TITLE : KR_ROLE_TEXT,
+                    kr_claim_name(claim));
+    if (c->free > 0)
+        kr_canvas_field(v->c, in, x + c->name, y, c->free, KR_LEFT, KR_ROLE_DIM,
+                        words[claim].free);
+    x += c->name + c->free;
+    kr_canvas_field(v->c, in, x, y, c->level, KR_RIGHT, KR_ROLE_TEXT, s.level);
+    kr_canvas_field(v->c, in, x += c->level, y, c->most, KR_RIGHT, KR_ROLE_TEXT, s.most);
+    kr_canvas_field(v->c, in, x += c->most, y, c->kept, KR_RIGHT, s.kept_role, s.kept);
+    kr_canvas_field(v->c, in, x + c->kept + 2, y, c->state - 2, KR_LEFT, s.state_role, s.state);
+}
+
+void kr_draw_claims(kr_view *v, kr_rect r) {
+    kr_app *a = v->a;
+    kr_claims *k = &a->claims;
+    char title[128];
+    snprintf(title, sizeof title, "claims on %.60s",
+             kr_calib_method(a->calib, a->method)->name);
+    bool shared = a->lay.box.w > 0; /* the heads then stand on the frame's own line */
+    kr_rect in = kr_view_pane(v, r, shared ? NULL : title, NULL);
+    kr_rect list = shared ? in : (kr_rect){in.x, in.y + 1, in.w, in.h - 1};
+    columns c = fit(list.w);
+    draw_header(v, (kr_rect){list.x, list.y - 1, list.w, 1}, &c);
+    if (list.h < 1)
+        return;
+    k->top = kr_list_top(k->n, list.h, k->selected, k->top);
+    for (int y = 0; y < list.h && k->top + y < k->n; y++) {
+        bool selected = k->top + y == k->selected;
+        draw_row(v, list, y, k->row[k->top + y], selected, &c);
+        if (selected) {
+            kr_canvas_pick(v->c, (kr_rect){list.x, list.y + y, list.w, 1});
+            kr_view_cursor(v, list, 0, y);
+        }
+    }
+    kr_view_scroll(v, list, k->n, k->top);
+}
+
+/* --- the selected one ------------------------------------------------------------------------- */
+
+const char *kr_claim_text(const kr_app *a) {
+    const kr_claim *x = &a->claims.at[kr_claims_selected(a)];
+    return x->status == KR_CLAIM_WAITS      ? "Counting over all requests ..."
+           : x->status == KR_CLAIM_ON_ENTER ? "This claim looks at every request; with so many of them "
+                                              "Enter counts it, which takes some seconds."
+                                            : kr_buf_text(&x->text);
+}
+
+const char *kr_claim_title(const kr_app *a) { return words[kr_claims_selected(a)].title; }
+
+void kr_draw_claim(kr_view *v, kr_rect r) {
+    const kr_app *a = v->a;
+    int claim = kr_claims_selected(a), y = 0;
+    const kr_claim *x = &a->claims.at[claim];
+    char title[128];
+    snprintf(title, sizeof title, "%s: %s", kr_claim_name(claim), kr_claim_title(a));
+    bool state = x->status == KR_CLAIM_KNOWN && claim != KR_CLAIM_NOISE &&
+                 (claim >= KR_MODES || x->line.inapplicable == NULL);
+    kr_rect in = kr_view_pane(v, r, title, state ? kr_state_name(kr_claim_state(x, claim)) : NULL);
+    kr_role role = kr_claim_certified(x, claim) && kr_claim_state(x, claim) == KR_STATE_LOCKED
+                       ? KR_ROLE_CERT : KR_ROLE_TEXT;
+    for (const char *p = kr_claim_text(a); *p != '\0' && y <= in.h;) {
+        char line[2048];
+        size_t len = strcspn(p, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)len, p);
+        y += kr_canvas_wrap(v->c, (kr_rect){in.x, in.y + y, in.w, in.h - y}, y == 0 ? role : KR_ROLE_DIM,
+                            line);
+        p += len + (p[len] == '\n');
+    }
+    if (y > in.h)
+        kr_canvas_str(v->c, in, in.w - 4, in.h - 1, KR_ROLE_KEY, " … i");
+}
+
+/* Beyond this many requests two policies are not compared at every key. */
+enum { MANY_ROWS = 30000 };
 
 /* --- two policies ----------------------------------------------------------------------------- */
 

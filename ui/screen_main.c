@@ -100,8 +100,11 @@ void kr_draw_line(kr_view *v, kr_rect r) {
     }
     char most[64];
     long long k = kr_analysis_max_events(a->an), n = kr_analysis_n(a->an);
-    snprintf(most, sizeof most, k < 0 ? "n=%lld is too small" : "at most %lld of %lld",
-             k < 0 ? n : k, n);
+    if (a->screen == KR_SCREEN_CLAIMS) /* every claim has its own count; whose they are is said here */
+        snprintf(most, sizeof most, "%.40s", kr_calib_method(a->calib, a->method)->name);
+    else
+        snprintf(most, sizeof most, k < 0 ? "n=%lld is too small" : "at most %lld of %lld",
+                 k < 0 ? n : k, n);
     int w = kr_text_width(most);
     if (x + w < r.w)
         kr_canvas_str(v->c, r, r.w - 1 - w, 0, KR_ROLE_DIM, most);

@@ -60,9 +60,10 @@ static void heading(page *p, const char *s) {
 static void paragraph(page *p, kr_role role, const char *s) {
     if (!matches(p, s, NULL))
         return;
-    int n = kr_canvas_wrap(NULL, p->in, role, s), y = p->line - p->top;
-    if (y >= 0 && y < p->in.h)
-        kr_canvas_wrap(p->v->c, (kr_rect){p->in.x, p->in.y + y, p->in.w - 1, p->in.h - y}, role, s);
+    kr_rect r = {p->in.x, p->in.y, p->in.w - 1, p->in.h};
+    int n = kr_canvas_wrap(NULL, r, role, s), y = p->line - p->top;
+    if (y >= 0 && y < r.h)
+        kr_canvas_wrap(p->v->c, (kr_rect){r.x, r.y + y, r.w, r.h - y}, role, s);
     p->line += n;
 }
 
@@ -104,11 +105,28 @@ static void help_page(page *p) {
         "wheel on, and Shift with the mouse then selects.");
 }
 
+/* Paragraphs ended by '\n'. */
+static void paragraphs(page *p, const char *s) {
+    while (*s != '\0') {
+        char line[2048];
+        size_t len = strcspn(s, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)len, s);
+        paragraph(p, KR_ROLE_TEXT, line);
+        s += len + (s[len] == '\n');
+    }
+}
+
 static void statement_page(page *p) {
     const kr_app *a = p->v->a;
     kr_buf population = {0};
     char head[160];
     kr_role role;
+    if (a->back == KR_SCREEN_CLAIMS) {
+        snprintf(head, sizeof head, "%s: %s", kr_claim_name(kr_claims_selected(a)), kr_claim_title(a));
+        heading(p, head);
+        paragraphs(p, kr_claim_text(a));
+        heading(p, "The contract");
+    }
     kr_headline(a, head, sizeof head, &role);
     put_line(p, role, head, 0, KR_ROLE_TEXT, NULL);
     paragraph(p, KR_ROLE_TEXT, kr_buf_text(&a->f.statement));

@@ -177,6 +177,7 @@ static void move(kr_app *a, int by) {
     case KR_SCREEN_TASKS: move_list(&a->tasks, by, (int)a->tasks.n); break;
     case KR_SCREEN_REQUESTS: move_list(&a->requests, by, (int)a->requests.n); break;
     case KR_SCREEN_POINTS: move_list(&a->points, by, (int)a->n_saved); break;
+    case KR_SCREEN_CLAIMS: a->claims.selected = within(a->claims.selected, by, a->claims.n); break;
     case KR_SCREEN_REEVAL:
         move_list(&a->results, by, (int)kr_reeval_listed_count(a));
         break;
@@ -224,6 +225,7 @@ static void enter(kr_app *a) {
     case KR_SCREEN_POINTS: kr_points_go(a); break;
     case KR_SCREEN_REEVAL: open_result(a); break;
     case KR_SCREEN_SIMULATE: kr_sim_begin(a); break;
+    case KR_SCREEN_CLAIMS: kr_claims_ask(a); break;
     default: break;
     }
 }

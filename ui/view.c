@@ -343,7 +343,8 @@ static void (*const drawers[KR_PANE_COUNT])(kr_view *, kr_rect) = {
     [KR_PANE_EVAL] = kr_draw_eval,       [KR_PANE_JOB] = kr_draw_job,
     [KR_PANE_JOBS] = kr_draw_jobs,       [KR_PANE_RESULTS] = kr_draw_results,
     [KR_PANE_ANSWERS] = kr_draw_answers, [KR_PANE_PROMPT] = kr_draw_prompt_text,
-    [KR_PANE_HEADS] = kr_draw_heads,
+    [KR_PANE_HEADS] = kr_draw_heads,     [KR_PANE_CLAIMS] = kr_draw_claims,
+    [KR_PANE_CLAIM] = kr_draw_claim,
 };
 
 static void too_small(kr_view *v, kr_rect r) {

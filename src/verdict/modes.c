@@ -384,17 +384,16 @@ kr_status kr_mode_walk(kr_analysis *a, const kr_mode *mode, size_t method, kr_mo
     return st;
 }
 
-kr_status kr_mode_reach(kr_analysis *a, size_t method, size_t to, int *thousandths, kr_error *err) {
-    const kr_line *line = kr_analysis_line(a, method);
-    kr_mode mode = {.kind = KR_MODE_MIXTURE};
-    walk w = {.a = a, .c = kr_analysis_calib(a), .mode = &mode, .method = method,
-              .k = kr_analysis_contract(a), .level = kr_analysis_line_limits(a, method)->level};
+static kr_status reach(kr_analysis *a, const kr_mode *mode, size_t method, int candidate,
+                       kr_level level, size_t to, int *thousandths, kr_error *err) {
+    walk w = {.a = a, .c = kr_analysis_calib(a), .mode = mode, .method = method,
+              .k = kr_analysis_contract(a), .level = level};
     w.tasks = kr_calib_tasks(w.c);
     *thousandths = -1;
-    if (line->certified < 0 || w.tasks == 0)
+    if (candidate < 0 || w.tasks == 0)
         return KR_OK;
     kr_status st = prepare(&w, err);
-    size_t policy = kr_calib_method(w.c, method)->first + (size_t)line->certified;
+    size_t policy = kr_calib_method(w.c, method)->first + (size_t)candidate;
     if (st == KR_OK)
         st = count_tasks(&w, policy, err);
     if (st == KR_OK && w.n[to] > 0)
@@ -402,4 +401,15 @@ kr_status kr_mode_reach(kr_analysis *a, size_t method, size_t to, int *thousandt
                               err);
     release(&w);
     return st;
+}
+
+kr_status kr_mode_reach(kr_analysis *a, size_t method, size_t to, int *thousandths, kr_error *err) {
+    kr_mode mode = {.kind = KR_MODE_MIXTURE};
+    return reach(a, &mode, method, kr_analysis_line(a, method)->certified,
+                 kr_analysis_line_limits(a, method)->level, to, thousandths, err);
+}
+
+kr_status kr_mode_reach_from(kr_analysis *a, const kr_mode *mode, size_t method,
+                             const kr_mode_line *l, size_t to, int *thousandths, kr_error *err) {
+    return reach(a, mode, method, l->certified, kr_analysis_level(a), to, thousandths, err);
 }

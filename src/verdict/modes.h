@@ -44,5 +44,8 @@ void kr_mode_sentence(const kr_analysis *a, const kr_mode *mode, size_t method,
 /* How many thousandths of the requests may move to task `to` before the certified candidate of the
  * method would no longer be certified as a mixture; -1 without a certificate. */
 kr_status kr_mode_reach(kr_analysis *a, size_t method, size_t to, int *thousandths, kr_error *err);
+/* The same for the candidate that a walk by KR_MODE_MIXTURE certified, from its own weights. */
+kr_status kr_mode_reach_from(kr_analysis *a, const kr_mode *mode, size_t method,
+                             const kr_mode_line *l, size_t to, int *thousandths, kr_error *err);
 
 #endif

@@ -10,8 +10,8 @@ see "one family: choice covered"
 keys f J
 see "jointly"
 keys J 7
-see "what can be claimed"
-see "at most 16 of 600"
+see "free to choose"
+see "16 of 600"
 keys 8
 see "Next candidate of each method"
 keys 9

@@ -61,6 +61,17 @@ static const shot shots[] = {
      {.screen = "points", .w = 80, .h = 24, .keys = SNAP "adeclared one\n:tol 0.25\na\n"},
      RULER},
     {"reeval-80x24", {.screen = "reeval", .w = 80, .h = 24}, RULER},
+    {"claims-80x24", {.screen = "claims", .w = 80, .h = 24, .keys = SNAP}, RULER},
+    {"claims-80x24-ascii",
+     {.screen = "claims", .w = 80, .h = 24, .keys = SNAP "j", .ascii = true},
+     RULER},
+    {"claims-60x16", {.screen = "claims", .w = 60, .h = 16, .keys = SNAP}, RULER},
+    {"claims-160x48",
+     {.screen = "claims", .w = 160, .h = 48, .keys = SNAP ":mixture qa=1 niah_single=5\n"},
+     RULER},
+    {"claims-160x48-ascii",
+     {.screen = "claims", .w = 160, .h = 48, .keys = SNAP "G", .ascii = true},
+     RULER},
     {"help-80x24", {.screen = "help", .w = 80, .h = 24}, RULER},
 };
 

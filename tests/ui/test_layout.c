@@ -43,19 +43,21 @@ static const char statement[] =
     "cache loses more than 0.10 utility on at most 5 % of requests of the task-uniform mixture "
     "of 6 tasks.";
 
+static const kr_layout_need nine_methods = {.methods = 9, .levels = 13, .tasks = 6, .map_rows = 13,
+                                            .statement = statement, .plot = true, .claims = 15};
+
 static void panes_never_overlap_or_leave_the_screen_at_any_size(void **state) {
     (void)state;
     for (int many = 0; many < 3; many++) {
-        kr_layout_need n = {many == 0   ? 1
-                            : many == 1 ? 9
-                                        : 64,
-                            many == 2 ? 40 : 13,
-                            many == 2 ? 64 : 6,
-                            many,
-                            13,
-                            many == 0 ? "" : statement,
-                            many != 2,
-                            many == 1};
+        kr_layout_need n = {.methods = many == 0 ? 1 : many == 1 ? 9 : 64,
+                            .levels = many == 2 ? 40 : 13,
+                            .tasks = many == 2 ? 64 : 6,
+                            .points = many,
+                            .map_rows = 13,
+                            .statement = many == 0 ? "" : statement,
+                            .plot = many != 2,
+                            .heads = many == 1,
+                            .claims = many == 0 ? 1 : 15};
         for (int s = 0; s < KR_SCREEN_COUNT; s++)
             for (int w = 1; w <= 200; w++)
                 for (int h = 1; h <= 60; h++)
@@ -66,7 +68,7 @@ static void panes_never_overlap_or_leave_the_screen_at_any_size(void **state) {
 static void the_statement_is_on_every_screen_that_shows_a_verdict(void **state) {
     (void)state;
     static const kr_screen screens[] = {KR_SCREEN_MAIN, KR_SCREEN_POLICY, KR_SCREEN_TASKS};
-    kr_layout_need n = {9, 13, 6, 0, 13, statement, true, false};
+    kr_layout_need n = nine_methods;
     for (size_t s = 0; s < 3; s++)
         for (int w = KR_MIN_W; w <= 200; w += 3)
             for (int h = KR_MIN_H; h <= 60; h++) {
@@ -76,9 +78,19 @@ static void the_statement_is_on_every_screen_that_shows_a_verdict(void **state) 
             }
 }
 
+static void the_selected_claim_and_some_of_the_others_are_always_shown(void **state) {
+    (void)state;
+    for (int w = KR_MIN_W; w <= 200; w++)
+        for (int h = KR_MIN_H; h <= 60; h++) {
+            kr_layout l = kr_layout_make(KR_SCREEN_CLAIMS, w, h, &nine_methods);
+            kr_rect all = l.pane[KR_PANE_CLAIMS], one = l.pane[KR_PANE_CLAIM];
+            assert_true(all.w > 0 && all.h >= 4 && one.w > 0 && one.h >= 1);
+        }
+}
+
 static void panes_come_in_steps(void **state) {
     (void)state;
-    kr_layout_need n = {9, 13, 6, 0, 13, statement, true, false};
+    kr_layout_need n = nine_methods;
     assert_int_equal(kr_layout_step(59, 40), KR_STEP_REFUSE);
     assert_int_equal(kr_layout_step(60, 16), KR_STEP_SMALL);
     assert_int_equal(kr_layout_step(80, 24), KR_STEP_ONE);
@@ -99,6 +111,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(panes_never_overlap_or_leave_the_screen_at_any_size),
         cmocka_unit_test(the_statement_is_on_every_screen_that_shows_a_verdict),
+        cmocka_unit_test(the_selected_claim_and_some_of_the_others_are_always_shown),
         cmocka_unit_test(panes_come_in_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
