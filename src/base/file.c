@@ -185,7 +185,7 @@ kr_status kr_file_write(const char *path, const void *data, size_t len, bool rep
 
 /* Opens (or starts) the file and waits for its lock. A program that held the lock before may have put
  * another file under the name: then the lock is on the wrong file, and once more. */
-static int open_locked(const char *path, kr_error *err) {
+static int open_locked(const char *path, const char *expected, kr_error *err) {
     for (int i = 0; i < 1000; i++) {
         int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -194,7 +194,7 @@ static int open_locked(const char *path, kr_error *err) {
             break;
         if (fstat(fd, &ours) == 0 && !S_ISREG(ours.st_mode)) {
             close(fd);
-            kr_fail(err, KR_EIO, "%s is not a regular file, expected a table", path);
+            kr_fail(err, KR_EIO, "%s is not a regular file, expected %s", path, expected);
             return -1;
         }
         if (fcntl(fd, F_SETLKW, &lock) == 0 && stat(path, &named) == 0 &&
@@ -252,7 +252,7 @@ static kr_status write_longer(const char *path, const char *header, const char *
 kr_status kr_file_append_row(const char *path, const char *header, const char *row, kr_error *err) {
     char *old = NULL;
     size_t len = 0, head = strlen(header);
-    int fd = open_locked(path, err);
+    int fd = open_locked(path, "a table", err);
     if (fd < 0)
         return KR_EIO;
     kr_status st = read_all(fd, path, &old, &len, err);
@@ -266,6 +266,34 @@ kr_status kr_file_append_row(const char *path, const char *header, const char *r
     free(old);
     close(fd);
     return st;
+}
+
+struct kr_lock {
+    int fd;
+    char path[];
+};
+
+kr_status kr_lock_take(const char *path, kr_lock **out, kr_error *err) {
+    size_t len = strlen(path);
+    kr_lock *l = malloc(sizeof *l + len + 1);
+    if (l == NULL)
+        return kr_fail(err, KR_ENOMEM, "out of memory");
+    memcpy(l->path, path, len + 1);
+    l->fd = open_locked(path, "a lock", err);
+    if (l->fd < 0) {
+        free(l);
+        return KR_EIO;
+    }
+    *out = l;
+    return KR_OK;
+}
+
+void kr_lock_release(kr_lock *l) {
+    if (l == NULL)
+        return;
+    unlink(l->path); /* while it is held: who waits for it will see that it has no name */
+    close(l->fd);
+    free(l);
 }
 
 /* --- reading ------------------------------------------------------------------------------- */

@@ -35,6 +35,12 @@ kr_status kr_file_write(const char *path, const void *data, size_t len, bool rep
  * KR_EFORMAT when the file begins with something else. */
 kr_status kr_file_append_row(const char *path, const char *header, const char *row, kr_error *err);
 
+/* Held by one program at a time; the others wait. The lock is a file of this name, which is there only
+ * meanwhile. Ends with the program that holds it, however it ends. */
+typedef struct kr_lock kr_lock;
+kr_status kr_lock_take(const char *path, kr_lock **out, kr_error *err);
+void kr_lock_release(kr_lock *l); /* NULL is allowed */
+
 /* --- reading ------------------------------------------------------------------------------- */
 
 #define KR_SHA256_HEX 65 /* 64 hex digits and the terminator */

@@ -292,6 +292,10 @@ kr_status kr_calib_index(kr_calib *c, kr_error *err) {
     return KR_OK;
 }
 
+const char *kr_calib_keep(kr_calib *c, const char *text) {
+    return kr_arena_copy(&c->arena, text, strlen(text));
+}
+
 void kr_calib_free(kr_calib *c) {
     if (c == NULL)
         return;

@@ -96,6 +96,8 @@ kr_status kr_calib_load(const char *path, kr_calib **out, kr_error *err);
 /* Writes a native file atomically. */
 kr_status kr_calib_save(const kr_calib *c, const char *path, bool replace, kr_error *err);
 void kr_calib_free(kr_calib *c); /* NULL is allowed */
+/* A copy of a text that lives as long as the set; NULL when out of memory. */
+const char *kr_calib_keep(kr_calib *c, const char *text);
 
 /* --- building (for readers and importers) --------------------------------------------------- */
 

@@ -1,8 +1,10 @@
 #include "ledger/ledger.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/json.h"
@@ -235,10 +237,10 @@ static kr_status read_line(const char *path, const char *line, size_t len, kr_le
 
 kr_status kr_ledger_load(const char *path, kr_ledger *out, kr_error *err) {
     kr_ledger l = {0};
-    kr_stamp stamp;
+    struct stat there;
     char *text = NULL;
     size_t len = 0;
-    if (kr_file_stamp(path, &stamp, NULL) != KR_OK) {
+    if (stat(path, &there) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
         *out = l;
         return KR_OK;
     }

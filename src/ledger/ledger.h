@@ -3,8 +3,8 @@
  *
  * One JSON object per line. "hash" is the SHA-256 of the line up to that member and "prev" the hash
  * of the line before, so an entry that is changed, taken out or put in breaks the chain. The last hash
- * is also kept in the user's state directory and in every certificate, so a ledger that is cut short,
- * exchanged or deleted is noticed as well. */
+ * is also kept in the user's state directory (known.h) and in every certificate, so a ledger that is cut
+ * short, exchanged or deleted is noticed as well. */
 #ifndef KR_LEDGER_LEDGER_H
 #define KR_LEDGER_LEDGER_H
 
@@ -68,14 +68,5 @@ void kr_ledger_free(kr_ledger *l);
 /* Adds one entry (number, time and hash are filled in) to the file and to *l, atomically. Refused
  * when the file is no longer what *l was loaded from. */
 kr_status kr_ledger_append(const char *path, kr_ledger *l, const kr_ledger_entry *e, kr_error *err);
-
-/* The last hash as remembered in the state directory for a calibration file of this SHA-256. */
-typedef struct {
-    bool known;
-    int64_t entries;
-    char head[KR_SHA256_HEX];
-} kr_anchor;
-void kr_anchor_get(const char *sha256, kr_anchor *out);
-kr_status kr_anchor_set(const char *sha256, const kr_ledger *l, kr_error *err);
 
 #endif

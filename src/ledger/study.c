@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "calib/subset.h"
 #include "risk/split.h"
@@ -148,12 +149,26 @@ static kr_status make_split(kr_study *s, kr_error *err) {
 
 /* --- opening ------------------------------------------------------------------------------------ */
 
-/* The remembered entry is in the ledger. */
-static bool anchored(const kr_study *s) {
-    if (!s->anchor.known)
-        return true;
-    return s->anchor.entries <= (int64_t)s->ledger.n &&
-           strcmp(s->ledger.entry[s->anchor.entries - 1].hash, s->anchor.head) == 0;
+static kr_status need_prints(kr_study *s, kr_error *err) {
+    return s->prints.of[0] != NULL ? KR_OK : kr_prints_make(s->calib, &s->prints, err);
+}
+
+/* What the state directory says. Files of it that cannot be read are a doubt, not an error. */
+static kr_status ask_state(kr_study *s, kr_error *err) {
+    const char *own = s->ledger.n > 0 ? s->ledger.entry[0].hash : "";
+    bool others = false;
+    kr_status st = s->ledger.n > 0 ? kr_known_get(own, &s->known, &s->doubt) : KR_OK;
+    if (st == KR_OK)
+        st = kr_known_others(own, &others, &s->doubt);
+    if (st == KR_OK && others) {
+        st = need_prints(s, err);
+        if (st != KR_OK)
+            return st;
+        st = kr_known_find(&s->prints, own, &s->other, &s->doubt);
+    }
+    if (st == KR_ENOMEM)
+        return kr_fail(err, st, "%s", s->doubt.msg);
+    return KR_OK;
 }
 
 static kr_status open_any(const char *path, kr_study *s, kr_error *err) {
@@ -162,22 +177,63 @@ static kr_status open_any(const char *path, kr_study *s, kr_error *err) {
                                    : kr_calib_load(path, &s->calib, err);
     if (st == KR_OK)
         st = kr_ledger_load(s->path, &s->ledger, err);
-    if (st == KR_OK && s->ledger.n > 0 && kr_calib_meta_of(s->calib)->kind == KR_KIND_COUNTS)
-        st = kr_fail(err, KR_EFORMAT, "%s: published counts have no rows to keep a ledger of", s->path);
-    if (st != KR_OK)
-        return st;
-    kr_anchor_get(kr_calib_sha256(s->calib), &s->anchor);
-    return s->ledger.n > 0 ? make_split(s, err) : KR_OK;
+    bool counts = st == KR_OK && kr_calib_meta_of(s->calib)->kind == KR_KIND_COUNTS;
+    if (counts && s->ledger.n > 0)
+        return kr_fail(err, KR_EFORMAT, "%s: published counts have no rows to keep a ledger of", s->path);
+    if (st == KR_OK && !counts)
+        st = ask_state(s, err);
+    return st == KR_OK && s->ledger.n > 0 ? make_split(s, err) : st;
+}
+
+typedef enum { SOUND, DOUBTFUL, GONE, EXCHANGED, ELSEWHERE } standing;
+
+/* How the ledger stands to what is remembered. */
+static standing standing_of(const kr_study *s) {
+    const kr_known *k = &s->known;
+    if (s->doubt.code != KR_OK)
+        return DOUBTFUL;
+    if (k->known && (k->entries > (int64_t)s->ledger.n ||
+                     strcmp(s->ledger.entry[k->entries - 1].hash, k->head) != 0))
+        return EXCHANGED;
+    if (s->other.requests == 0)
+        return SOUND;
+    if (!kr_file_same(s->other.ledger.file, kr_calib_path(s->calib)))
+        return ELSEWHERE;
+    return s->ledger.n == 0 ? GONE : EXCHANGED;
+}
+
+static const char *file_of(const kr_known *k) { return k->file[0] != '\0' ? k->file : "another file"; }
+
+static kr_status check_standing(const kr_study *s, kr_error *err) {
+    const char *path = kr_calib_path(s->calib);
+    const kr_known_other *o = &s->other;
+    const char *one = o->requests == 1 ? "s" : "";
+    switch (standing_of(s)) {
+    case DOUBTFUL:
+        return kr_fail(err, KR_EFORMAT, "%s: whether its requests were opened before cannot be told: %s",
+                       path, s->doubt.msg);
+    case GONE:
+        return kr_fail(err, KR_EFORMAT, "%s is gone: %lld entries were written for these rows. They count "
+                                        "as opened", s->path, (long long)o->ledger.entries);
+    case EXCHANGED:
+        return kr_fail(err, KR_EFORMAT, "%s is not the one that was last written for these rows (%lld "
+                                        "entries): it was cut short or exchanged", s->path,
+                       (long long)(o->requests > 0 ? o->ledger.entries : s->known.entries));
+    case ELSEWHERE:
+        return kr_fail(err, KR_EFORMAT, "%s: %lld of its %zu requests belong%s to the ledger of %s and count%s "
+                                        "as opened. Use that file with its ledger, or take these requests "
+                                        "out of this one", path, (long long)o->requests,
+                       kr_calib_rows(s->calib), one, file_of(&o->ledger), one);
+    case SOUND: break;
+    }
+    return KR_OK;
 }
 
 kr_status kr_study_open(const char *path, kr_study *out, kr_error *err) {
     kr_study s = {0};
     kr_status st = open_any(path, &s, err);
-    if (st == KR_OK && !anchored(&s))
-        st = kr_fail(err, KR_EFORMAT, s.ledger.n == 0
-                         ? "%s is gone: %lld entries were written for these rows. They count as opened"
-                         : "%s is not the one that was last written for these rows (%lld entries): it "
-                           "was cut short or exchanged", s.path, (long long)s.anchor.entries);
+    if (st == KR_OK)
+        st = check_standing(&s, err);
     if (st == KR_OK)
         *out = s;
     else
@@ -189,47 +245,127 @@ void kr_study_close(kr_study *s) {
     free(s->path);
     free(s->explore);
     free(s->confirm);
+    kr_prints_free(&s->prints);
     kr_calib_free(s->calib);
     kr_ledger_free(&s->ledger);
     *s = (kr_study){0};
 }
 
+/* Why nothing may be LOCKED; empty where it may. */
+static void write_reserve(const kr_study *s, kr_buf *b) {
+    const char *one = s->other.requests == 1 ? "s" : "";
+    switch (standing_of(s)) {
+    case DOUBTFUL:
+        kr_buf_printf(b, "Whether these requests were opened before cannot be told (%s)", s->doubt.msg);
+        break;
+    case GONE:
+    case EXCHANGED:
+        kr_buf_puts(b, "The ledger of these rows is missing, cut short or exchanged");
+        break;
+    case ELSEWHERE:
+        kr_buf_printf(b, "%lld of the %zu requests belong%s to the ledger of %s and count%s as opened",
+                      (long long)s->other.requests, kr_calib_rows(s->calib), one,
+                      file_of(&s->other.ledger), one);
+        break;
+    case SOUND:
+        if (s->ledger.n > 0)
+            kr_buf_puts(b, "The exploration rows of a ledger, no guarantee: lock a contract and confirm it "
+                           "on the other rows.");
+        return;
+    }
+    kr_buf_puts(b, ": exploration, no guarantee.");
+}
+
+static kr_status keep_exploration(kr_study *s, kr_error *err) {
+    kr_calib *part = NULL;
+    kr_status st = kr_calib_subset(s->calib, s->explore, NULL, &part, err);
+    if (st == KR_EFORMAT)
+        return kr_fail(err, KR_EFORMAT, "%s keeps every row for confirming; there is none to explore",
+                       s->path);
+    if (st != KR_OK)
+        return st;
+    kr_calib_free(s->calib);
+    s->calib = part;
+    return KR_OK;
+}
+
 kr_status kr_study_look(const char *path, kr_calib **c, kr_analysis_options *options,
                         kr_error *err) {
     kr_study s = {0};
+    kr_buf reserve = {0};
     kr_status st = open_any(path, &s, err);
     options->home = (kr_home){.kind = KR_HOME_FILE};
-    if (st == KR_OK && !anchored(&s)) {
+    if (st == KR_OK)
+        write_reserve(&s, &reserve);
+    if (st == KR_OK && s.ledger.n > 0)
+        st = keep_exploration(&s, err);
+    if (st == KR_OK && reserve.len > 0) {
         options->home = (kr_home){.kind = KR_HOME_NONE,
-                                  .text = "The ledger of these rows is missing, cut short or exchanged: "
-                                          "exploration, no guarantee."};
-    } else if (st == KR_OK && s.ledger.n > 0) {
-        kr_calib *part = NULL;
-        options->home = (kr_home){.kind = KR_HOME_NONE,
-                                  .text = "The exploration rows of a ledger, no guarantee: lock a "
-                                          "contract and confirm it on the other rows."};
-        st = kr_calib_subset(s.calib, s.explore, NULL, &part, err);
-        if (st == KR_EFORMAT)
-            st = kr_fail(err, KR_EFORMAT, "%s keeps every row for confirming; there is none to explore",
-                         s.path);
-        if (st == KR_OK) {
-            kr_calib_free(s.calib);
-            s.calib = part;
-        }
+                                  .text = kr_calib_keep(s.calib, kr_buf_text(&reserve))};
+        if (options->home.text == NULL)
+            st = kr_fail(err, KR_ENOMEM, "out of memory");
     }
     if (st == KR_OK) {
         *c = s.calib;
         s.calib = NULL;
     }
+    kr_buf_free(&reserve);
     kr_study_close(&s);
     return st;
 }
 
 /* --- entries ------------------------------------------------------------------------------------ */
 
+static kr_status remember_rows(kr_study *s, kr_error *err) {
+    kr_status st = need_prints(s, err);
+    return st == KR_OK ? kr_known_add(s->ledger.entry[0].hash, &s->prints, err) : st;
+}
+
+static kr_status remember_head(kr_study *s, kr_error *err) {
+    kr_status st = kr_known_set(kr_calib_path(s->calib), &s->ledger, err);
+    if (st != KR_OK)
+        return st;
+    s->known.known = true;
+    s->known.entries = (int64_t)s->ledger.n;
+    memcpy(s->known.head, s->ledger.head, sizeof s->known.head);
+    return KR_OK;
+}
+
+/* Requests are remembered before they are opened. A ledger that cannot be remembered is not begun. */
+static kr_status append_alone(kr_study *s, const kr_ledger_entry *e, kr_error *err) {
+    kr_status st = KR_OK;
+    if (e->kind == KR_LEDGER_CONFIRM || (s->ledger.n > 0 && !kr_known_has_rows(s->ledger.entry[0].hash)))
+        st = remember_rows(s, err);
+    if (st == KR_OK)
+        st = kr_ledger_append(s->path, &s->ledger, e, err);
+    if (st == KR_OK && e->kind == KR_LEDGER_START && (st = remember_rows(s, err)) != KR_OK) {
+        unlink(s->path);
+        kr_ledger_free(&s->ledger);
+    }
+    return st == KR_OK ? remember_head(s, err) : st;
+}
+
+/* While no other program writes to the ledger. */
 static kr_status append(kr_study *s, const kr_ledger_entry *e, kr_error *err) {
-    kr_status st = kr_ledger_append(s->path, &s->ledger, e, err);
-    return st == KR_OK ? kr_anchor_set(kr_calib_sha256(s->calib), &s->ledger, err) : st;
+    kr_buf name = {0};
+    kr_lock *lock = NULL;
+    kr_buf_printf(&name, "%s.lock", s->path);
+    kr_status st = name.failed ? kr_fail(err, KR_ENOMEM, "out of memory")
+                               : kr_lock_take(kr_buf_text(&name), &lock, err);
+    kr_buf_free(&name);
+    if (st == KR_OK)
+        st = append_alone(s, e, err);
+    kr_lock_release(lock);
+    return st;
+}
+
+/* What was entered but not remembered, or at another place. */
+static kr_status catch_up(kr_study *s, kr_error *err) {
+    if (s->known.known && s->known.entries == (int64_t)s->ledger.n &&
+        kr_file_same(s->known.file, kr_calib_path(s->calib)))
+        return KR_OK;
+    kr_status st = remember_rows(s, err);
+    return st == KR_OK ? remember_head(s, err) : st;
 }
 
 static bool share_fits(kr_dec share) {
@@ -524,6 +660,8 @@ kr_status kr_study_confirm(kr_study *s, int64_t number, kr_confirmation **out, k
     /* Entered before anything is shown: a result that cannot be entered is not given out. */
     if (st == KR_OK && !c->rerun)
         st = append(s, &c->entry, err);
+    else if (st == KR_OK)
+        st = catch_up(s, err);
     free(x.keep);
     if (st != KR_OK) {
         kr_confirmation_free(c);

@@ -8,14 +8,15 @@
 #ifndef KR_LEDGER_STUDY_H
 #define KR_LEDGER_STUDY_H
 
-#include "ledger/ledger.h"
+#include "ledger/known.h"
 #include "verdict/verdict.h"
 
 /* --- ordinary commands and screens ------------------------------------------------------------ */
 
 /* Loads a file for looking at it: all of it, or the exploration rows only where it has a ledger (then
- * nothing is ever LOCKED). Fills what the analysis must be told in `options->home`. KR_EFORMAT for a
- * damaged ledger. */
+ * nothing is ever LOCKED, nor where some of its requests belong to another ledger that the state
+ * directory remembers). Fills what the analysis must be told in `options->home`. KR_EFORMAT for a damaged
+ * ledger. */
 kr_status kr_study_look(const char *path, kr_calib **c, kr_analysis_options *options,
                         kr_error *err);
 
@@ -26,11 +27,15 @@ typedef struct {
     kr_calib *calib;
     kr_ledger ledger;
     bool *explore, *confirm; /* [rows]; NULL without a ledger */
-    kr_anchor anchor;
+    kr_known known;          /* what the state directory remembers of this ledger */
+    kr_known_other other;    /* another one that knows requests of the file */
+    kr_error doubt;          /* code other than KR_OK: it cannot be read */
+    kr_prints prints;        /* made when needed */
 } kr_study;
 
 /* KR_EFORMAT with a sentence when the ledger is damaged, or is not the one last written for these
- * rows, or the file's old rows are no longer what they were. */
+ * rows, or the file's old rows are no longer what they were, or requests of the file belong to another
+ * ledger. */
 kr_status kr_study_open(const char *path, kr_study *out, kr_error *err);
 void kr_study_close(kr_study *s);
 

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-
 typedef struct {
     kr_span prompt;
     size_t row;
@@ -20,8 +18,7 @@ static int by_prompt(const void *x, const void *y) {
     return d != 0 ? d : (a->row > b->row) - (a->row < b->row);
 }
 
-/* The raw text of the member that identifies the prompt; false without one. */
-static bool prompt_of(const kr_request *r, kr_span *out) {
+bool kr_prompt_of(const kr_request *r, kr_span *out) {
     bool found = false;
     for (size_t at = 0; r->extra != NULL && at < r->extra_len;) {
         kr_error e;
@@ -75,7 +72,7 @@ kr_status kr_repeats_find(const kr_calib *c, kr_split s, kr_repeats *out, kr_err
     for (size_t i = 0; i < rows; i++) {
         kr_request q = kr_calib_row(c, i);
         kr_span prompt;
-        if (!prompt_of(&q, &prompt))
+        if (!kr_prompt_of(&q, &prompt))
             continue;
         if (n == cap) {
             cap = cap > 0 ? 2 * cap : 1024;

@@ -126,4 +126,22 @@ status 0 ./kvrisk lock "$f" --method snapkv --tolerances 0.1,0.25,0.5
 status 0 ./kvrisk confirm "$f"
 has 'whatever tolerance of the grid is picked after looking' out
 grep -q 'tolerance 0.5 .*LOCKED' "$tmp/out" || { cat "$tmp/out"; exit 1; }
+# several at once: nothing is lost, nothing is spent twice
+rm -r "$f.ledger" "$XDG_STATE_HOME"
+status 0 ./kvrisk ledger start "$f" --budget 0.06
+i=0
+while [ $i -lt 12 ]; do
+    ./kvrisk lock "$f" --method keydiff --confidence 0.99 >"$tmp/lock.$i" 2>&1 &
+    i=$((i + 1))
+done
+wait
+locked=$(cat "$tmp"/lock.* | grep -c 'entered')
+[ "$(grep -c '"kind":"lock"' "$f.ledger")" = "$locked" ] || { echo "a lock was lost"; cat "$tmp"/lock.*; exit 1; }
+[ "$locked" -ge 1 ] && [ "$locked" -le 6 ] || { echo "$locked locks in a budget for 6"; exit 1; }
+[ "$(cat "$tmp"/lock.* | grep -cE 'entered|changed meanwhile|exhausted')" = 12 ] || { cat "$tmp"/lock.*; exit 1; }
+for i in 1 2 3 4; do ./kvrisk confirm "$f" --lock 2 >"$tmp/confirm.$i" 2>&1 & done
+wait
+[ "$(grep -c '"kind":"confirm"' "$f.ledger")" = 1 ] || { echo "confirmed more than once"; exit 1; }
+status 0 ./kvrisk ledger verify "$f"
+[ -z "$(ls "$tmp" | grep lock$)" ] || { echo "a lock file is left"; exit 1; }
 echo "note: explore, lock, confirm, second look, exhausted budget, growing sample, joint table, five kinds of tampering"
