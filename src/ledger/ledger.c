@@ -78,6 +78,8 @@ static void put_confirm(kr_buf *b, const kr_ledger_entry *e) {
     put_int(b, "tested_rows", e->tested_rows);
     put_text(b, "rows", e->rows);
     put_text(b, "outcomes", e->outcomes);
+    put_text(b, "file_ids", e->file_ids);
+    put_text(b, "file_outcomes", e->file_outcomes);
     put_dec(b, "delta", e->delta);
     put_text(b, "state", e->state);
     put_text(b, "result", e->result);
@@ -161,7 +163,7 @@ static const struct {
     D("risk", contract.risk), D("confidence", contract.confidence), T("method", method),
     B("family", family), I("looks", looks), T("order", order), I("lock", lock), I("look", look),
     I("file_rows", file_rows), I("tested_rows", tested_rows), T("rows", rows),
-    T("outcomes", outcomes), D("delta", delta), T("state", state), T("result", result),
+    T("outcomes", outcomes), T("file_ids", file_ids), T("file_outcomes", file_outcomes), D("delta", delta), T("state", state), T("result", result),
 #undef T
 #undef I
 #undef D
@@ -198,11 +200,45 @@ static bool take_entry(kr_json *j, kr_ledger_entry *e, char prev[KR_SHA256_HEX])
     return !j->failed;
 }
 
-/* Contracts of locks are used as they are, so they must be in their domain. */
-static bool sound(const kr_ledger_entry *e) {
-    if (e->kind == KR_LEDGER_LOCK)
-        return kr_contract_check(&e->contract, NULL) == KR_OK && e->looks >= 1 && e->looks <= 1000;
-    return e->budget.digits >= 0 && e->delta.digits >= 0;
+/* The chain has no secret, so whoever made it, what is read must be in its domain. */
+static bool is_hash(const char *hex) {
+    return strlen(hex) == KR_SHA256_HEX - 1 && strspn(hex, "0123456789abcdef") == KR_SHA256_HEX - 1;
+}
+
+static bool is_share(kr_dec v) { return v.digits >= 0 && kr_dec_cmp(v, kr_dec_make(1, 0)) < 0; }
+
+static bool sound_start(const kr_ledger *l, const kr_ledger_entry *e) {
+    return l->n == 0 && is_share(e->budget) && is_share(e->share) && e->share.scale <= 6 &&
+           is_hash(e->base_ids);
+}
+
+static bool sound_lock(const kr_ledger *l, const kr_ledger_entry *e) {
+    bool ok = l->n > 0 && kr_contract_check(&e->contract, NULL) == KR_OK && e->looks >= 1 &&
+              e->looks <= 1000 && is_hash(e->order) && e->family == (*e->method == '\0');
+    for (size_t i = 0; i < e->n_tolerances; i++)
+        ok = ok && e->tolerance[i].digits >= 0;
+    return ok;
+}
+
+static bool sound_confirm(const kr_ledger *l, const kr_ledger_entry *e) {
+    if (l->n == 0 || e->lock < 1 || e->lock > (int64_t)l->n || l->entry[e->lock - 1].kind != KR_LEDGER_LOCK)
+        return false;
+    int64_t before = l->entry[0].base_rows;
+    for (size_t i = l->n; i-- > 0;)
+        if (l->entry[i].kind == KR_LEDGER_CONFIRM) {
+            before = l->entry[i].file_rows;
+            break;
+        }
+    return e->look <= l->entry[e->lock - 1].looks && e->file_rows >= before && is_share(e->delta) &&
+           e->tested_rows >= 1 && e->tested_rows <= e->file_rows && is_hash(e->rows) &&
+           is_hash(e->outcomes) && is_hash(e->file_ids) && is_hash(e->file_outcomes);
+}
+
+static bool sound(const kr_ledger *l, const kr_ledger_entry *e) {
+    static bool (*const of[KR_LEDGER_KINDS])(const kr_ledger *, const kr_ledger_entry *) = {
+        sound_start, sound_lock, sound_confirm};
+    bool time = strspn(e->time, "0123456789-:TZ") == strlen(e->time) || strcmp(e->time, "unknown") == 0;
+    return time && of[e->kind](l, e);
 }
 
 static kr_status read_line(const char *path, const char *line, size_t len, kr_ledger *l,
@@ -221,9 +257,9 @@ static kr_status read_line(const char *path, const char *line, size_t len, kr_le
         return st;
     if (strcmp(hash, e.hash) != 0)
         return kr_fail(err, KR_EFORMAT, "%s: entry %zu was changed after it was written", path, number);
-    if (strcmp(prev, l->head) != 0 || e.number != (int64_t)number || !sound(&e))
+    if (strcmp(prev, l->head) != 0 || e.number != (int64_t)number || !sound(l, &e))
         return kr_fail(err, KR_EFORMAT, "%s: entry %zu does not follow the one before it: the ledger "
-                                        "was edited", path, number);
+                                        "was edited, or another version of kvrisk wrote it", path, number);
     if (number > KR_LEDGER_ENTRIES_MAX)
         return kr_fail(err, KR_EFORMAT, "%s: more than %d entries", path, KR_LEDGER_ENTRIES_MAX);
     kr_ledger_entry *grown = realloc(l->entry, number * sizeof *grown);
@@ -252,8 +288,6 @@ kr_status kr_ledger_load(const char *path, kr_ledger *out, kr_error *err) {
                         : read_line(path, text + at, n, &l, err);
         at += n + 1;
     }
-    if (st == KR_OK && l.n > 0 && l.entry[0].kind != KR_LEDGER_START)
-        st = kr_fail(err, KR_EFORMAT, "%s: the first entry is not a start", path);
     free(text);
     if (st == KR_OK)
         *out = l;

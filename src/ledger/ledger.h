@@ -14,7 +14,7 @@
 #include "risk/contract.h"
 
 #define KR_LEDGER_TABLE_MAX 64
-#define KR_LEDGER_ENTRIES_MAX 100000
+#define KR_LEDGER_ENTRIES_MAX 10000
 
 typedef enum { KR_LEDGER_START, KR_LEDGER_LOCK, KR_LEDGER_CONFIRM, KR_LEDGER_KINDS } kr_ledger_kind;
 const char *kr_ledger_kind_name(kr_ledger_kind k); /* "start", "lock", "confirm" */
@@ -31,7 +31,7 @@ typedef struct {
     kr_dec share;        /* else this share of every task, by this seed */
     int64_t seed;
     int64_t base_rows;   /* rows of the file then; later ones are for confirming */
-    char base_ids[KR_SHA256_HEX];
+    char base_ids[KR_SHA256_HEX]; /* of these requests, see kr_hash_rows */
 
     /* lock: a contract fixed before the rows it will be tested on are opened */
     kr_contract contract;
@@ -40,7 +40,7 @@ typedef struct {
     int64_t looks;    /* at a growing sample, each at delta/looks */
     size_t n_tolerances;
     kr_dec tolerance[KR_LEDGER_TABLE_MAX]; /* a joint table; none: the contract's */
-    char order[KR_SHA256_HEX];             /* of the candidates in their order */
+    char order[KR_SHA256_HEX];             /* of the candidates in their order and what was measured */
 
     /* confirm: a lock tested */
     int64_t lock;        /* number of its entry */
@@ -48,6 +48,7 @@ typedef struct {
     int64_t file_rows;   /* rows of the file then: all of them up to here are opened */
     int64_t tested_rows;
     char rows[KR_SHA256_HEX], outcomes[KR_SHA256_HEX]; /* of the ids, of the utilities tested */
+    char file_ids[KR_SHA256_HEX], file_outcomes[KR_SHA256_HEX]; /* of all rows of the file then */
     kr_dec delta;        /* spent */
     char state[16], result[96];
 } kr_ledger_entry;

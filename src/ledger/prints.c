@@ -30,7 +30,7 @@ static int by_value(const void *x, const void *y) {
 }
 
 /* Hashes are spread evenly, so a pass over their high bits leaves little for each qsort. */
-static kr_status sort(kr_print *x, size_t n, kr_error *err) {
+kr_status kr_prints_sort(kr_print *x, size_t n, kr_error *err) {
     enum { BITS = 14 };
     size_t *start = calloc(((size_t)1 << BITS) + 1, sizeof *start);
     kr_print *to = malloc((n + 1) * sizeof *to);
@@ -67,14 +67,26 @@ static bool numbers(const kr_calib *c, size_t row, int64_t full, uint64_t *h) {
     return telling;
 }
 
+/* The text itself: escapes may be written in several ways. */
+bool kr_print_prompt(const kr_request *r, uint64_t *out) {
+    kr_span raw;
+    if (r->extra == NULL || !kr_prompt_of(r, &raw))
+        return false;
+    kr_error e;
+    kr_json j = kr_json_open(raw.s, raw.len, "", 1, &e);
+    char *text = kr_json_peek(&j) == KR_JSON_STRING ? kr_json_string_copy(&j) : NULL;
+    *out = text != NULL ? kr_print_text(0, text, strlen(text)) : kr_print_text(0, raw.s, raw.len);
+    free(text);
+    return true;
+}
+
 static void put_row(const kr_calib *c, size_t row, uint64_t about, uint64_t served, kr_prints *p) {
     kr_request r = kr_calib_row(c, row);
-    kr_span prompt;
-    uint64_t id = kr_print_text(0, r.id, r.id_len), h;
+    uint64_t id = kr_print_text(0, r.id, r.id_len), prompt, h;
     put(p, KR_PRINT_REQUEST, kr_print_word(name(about, kr_calib_task(c, r.task)), id), row);
     put(p, KR_PRINT_ID, id, row);
-    if (kr_prompt_of(&r, &prompt))
-        put(p, KR_PRINT_PROMPT, kr_print_text(served, prompt.s, prompt.len), row);
+    if (kr_print_prompt(&r, &prompt))
+        put(p, KR_PRINT_PROMPT, kr_print_word(served, prompt), row);
     if (!numbers(c, row, r.full, &h))
         return;
     put(p, KR_PRINT_NUMBERS, h, row);
@@ -97,7 +109,7 @@ kr_status kr_prints_make(const kr_calib *c, kr_prints *out, kr_error *err) {
         put_row(c, i, about, served, &p);
     kr_status st = KR_OK;
     for (int k = 0; k < KR_PRINTS && st == KR_OK; k++)
-        st = sort(p.of[k], p.n[k], err);
+        st = kr_prints_sort(p.of[k], p.n[k], err);
     if (st == KR_OK)
         *out = p;
     else

@@ -31,6 +31,12 @@ typedef struct {
 kr_status kr_prints_make(const kr_calib *c, kr_prints *out, kr_error *err);
 void kr_prints_free(kr_prints *p);
 
+/* By value. */
+kr_status kr_prints_sort(kr_print *x, size_t n, kr_error *err);
+
+/* Of the prompt that a row tells; false where it tells none. */
+bool kr_print_prompt(const kr_request *r, uint64_t *out);
+
 /* Continues a hash: the finalizer of SplitMix64 (Steele, Lea and Flood 2014) as a chain. */
 static inline uint64_t kr_print_word(uint64_t h, uint64_t word) {
     h += word + UINT64_C(0x9E3779B97F4A7C15);

@@ -6,71 +6,10 @@
 #include <unistd.h>
 
 #include "calib/subset.h"
+#include "ledger/rows.h"
 #include "risk/split.h"
+#include "verdict/joint.h"
 #include "verdict/rows.h"
-
-/* --- hashes of rows ----------------------------------------------------------------------------- */
-
-/* Of the ids of the rows with keep (NULL: all) among the first `upto`, in file order. */
-static kr_status hash_ids(const kr_calib *c, const bool *keep, size_t upto, char hex[KR_SHA256_HEX],
-                          kr_error *err) {
-    kr_buf b = {0};
-    for (size_t i = 0; i < upto; i++)
-        if (keep == NULL || keep[i]) {
-            kr_request r = kr_calib_row(c, i);
-            kr_buf_printf(&b, "%zu %.*s\n", r.task, (int)r.id_len, r.id);
-        }
-    kr_status st = b.failed ? kr_fail(err, KR_ENOMEM, "out of memory")
-                            : kr_sha256(kr_buf_text(&b), b.len, hex, err);
-    kr_buf_free(&b);
-    return st;
-}
-
-/* hex = hash of (hex, what was gathered), so that memory stays small. */
-static kr_status fold(kr_buf *b, char hex[KR_SHA256_HEX], kr_error *err) {
-    kr_buf_puts(b, hex);
-    kr_status st = b->failed ? kr_fail(err, KR_ENOMEM, "out of memory")
-                             : kr_sha256(kr_buf_text(b), b->len, hex, err);
-    b->len = 0;
-    return st;
-}
-
-/* Of their utilities, folded after every 1024 rows. */
-static kr_status hash_outcomes(const kr_calib *c, const bool *keep, size_t upto,
-                               char hex[KR_SHA256_HEX], kr_error *err) {
-    kr_buf b = {0};
-    kr_status st = KR_OK;
-    size_t rows = 0;
-    strcpy(hex, "");
-    for (size_t i = 0; i < upto && st == KR_OK; i++) {
-        if (!keep[i])
-            continue;
-        if (rows > 0 && rows % 1024 == 0)
-            st = fold(&b, hex, err);
-        rows++;
-        kr_buf_printf(&b, "%lld", (long long)kr_calib_row(c, i).full);
-        for (size_t p = 0; p < kr_calib_policies(c); p++)
-            kr_buf_printf(&b, " %lld", (long long)kr_calib_utility(c, i, p));
-        kr_buf_puts(&b, "\n");
-    }
-    if (st == KR_OK)
-        st = fold(&b, hex, err);
-    kr_buf_free(&b);
-    return st;
-}
-
-static kr_status hash_order(const kr_calib *c, char hex[KR_SHA256_HEX], kr_error *err) {
-    kr_buf b = {0};
-    for (size_t m = 0; m < kr_calib_methods(c); m++)
-        for (size_t i = 0; i < kr_calib_method(c, m)->count; i++) {
-            kr_buf_printf(&b, "%s ", kr_calib_method(c, m)->name);
-            kr_level_text(c, m, (int)i, &b);
-            kr_buf_puts(&b, "\n");
-        }
-    kr_status st = kr_sha256(kr_buf_text(&b), b.len, hex, err);
-    kr_buf_free(&b);
-    return st;
-}
 
 /* --- the split ---------------------------------------------------------------------------------- */
 
@@ -100,58 +39,85 @@ static kr_status seeded_split(kr_study *s, const kr_ledger_entry *start, kr_erro
     return st;
 }
 
-/* A cluster that has a row among those for exploring must not be tested on: its rows are opened. */
-static kr_status keep_clusters_whole(kr_study *s, kr_error *err) {
-    kr_rows r;
-    kr_status st = kr_rows_of(s->calib, KR_SPLIT_CAL, &r, err);
-    if (st != KR_OK)
-        return st;
-    bool *opened = calloc(r.clusters + 1, sizeof *opened);
-    if (opened == NULL)
-        st = kr_fail(err, KR_ENOMEM, "out of memory");
-    for (size_t i = 0; st == KR_OK && i < r.n; i++)
-        if (r.cluster[i] >= 0 && s->explore[r.row[i]])
-            opened[r.cluster[i]] = true;
-    for (size_t i = 0; st == KR_OK && i < r.n; i++)
-        if (r.cluster[i] >= 0 && opened[r.cluster[i]])
-            s->confirm[r.row[i]] = false;
-    free(opened);
-    kr_rows_free(&r);
+/* opened[row] spreads to the rows that belong together with an opened one. */
+static kr_status spread(const kr_study *s, bool *opened, kr_error *err) {
+    size_t rows = kr_calib_rows(s->calib);
+    bool *group = calloc(rows + 1, sizeof *group);
+    if (group == NULL)
+        return kr_fail(err, KR_ENOMEM, "out of memory");
+    for (size_t i = 0; i < rows; i++)
+        if (opened[i])
+            group[s->group[i]] = true;
+    for (size_t i = 0; i < rows; i++)
+        opened[i] = group[s->group[i]];
+    free(group);
+    return KR_OK;
+}
+
+/* The last entry that pins rows: all earlier ones pin fewer of the same. */
+static kr_status check_pins(const kr_study *s, kr_error *err) {
+    const kr_ledger_entry *start = &s->ledger.entry[0], *last = NULL;
+    const char *path = kr_calib_path(s->calib);
+    size_t rows = kr_calib_rows(s->calib);
+    char now[2][KR_SHA256_HEX];
+    for (size_t i = 0; i < s->ledger.n; i++)
+        if (s->ledger.entry[i].kind == KR_LEDGER_CONFIRM)
+            last = &s->ledger.entry[i];
+    int64_t upto[2] = {start->base_rows, last != NULL ? last->file_rows : start->base_rows};
+    if (upto[0] > (int64_t)rows || upto[1] > (int64_t)rows || upto[1] < upto[0])
+        return kr_fail(err, KR_EFORMAT, "%s has %zu requests, its ledger was written for %lld", path, rows,
+                       (long long)(upto[1] > upto[0] ? upto[1] : upto[0]));
+    kr_status st = kr_hash_prefixes(s->calib, KR_HASH_REQUESTS, 2, upto, now, err);
+    if (st == KR_OK && strcmp(now[0], start->base_ids) != 0)
+        st = kr_fail(err, KR_EFORMAT, "%s: its first %lld requests are not those that the ledger began "
+                                      "with, in their order, tasks, splits and clusters", path,
+                     (long long)upto[0]);
+    if (st == KR_OK && last != NULL && strcmp(now[1], last->file_ids) != 0)
+        st = kr_fail(err, KR_EFORMAT, "%s: its first %lld requests are not those that were there when entry "
+                                      "%lld opened them, in their order, tasks, splits and clusters", path,
+                     (long long)upto[1], (long long)last->number);
     return st;
 }
-
-static kr_status make_split(kr_study *s, kr_error *err) {
-    const kr_ledger_entry *start = &s->ledger.entry[0];
-    size_t rows = kr_calib_rows(s->calib);
-    char ids[KR_SHA256_HEX];
-    if ((int64_t)rows < start->base_rows)
-        return kr_fail(err, KR_EFORMAT, "%s has %zu requests, its ledger began with %lld",
-                       kr_calib_path(s->calib), rows, (long long)start->base_rows);
-    kr_status st = hash_ids(s->calib, NULL, (size_t)start->base_rows, ids, err);
-    if (st == KR_OK && strcmp(ids, start->base_ids) != 0)
-        return kr_fail(err, KR_EFORMAT, "%s: its first %lld requests are not those that the ledger "
-                                        "began with", kr_calib_path(s->calib),
-                       (long long)start->base_rows);
-    s->explore = calloc(rows + 1, sizeof *s->explore);
-    s->confirm = calloc(rows + 1, sizeof *s->confirm);
-    if (st == KR_OK && (s->explore == NULL || s->confirm == NULL))
-        st = kr_fail(err, KR_ENOMEM, "out of memory");
-    if (st == KR_OK && !start->declared_split && start->share.digits > 0)
-        st = seeded_split(s, start, err);
-    for (size_t i = 0; st == KR_OK && i < rows; i++) {
-        bool cal = kr_calib_row(s->calib, i).split == KR_SPLIT_CAL;
-        if (start->declared_split)
-            s->explore[i] = !cal;
-        s->confirm[i] = cal && !s->explore[i];
-    }
-    return st == KR_OK ? keep_clusters_whole(s, err) : st;
-}
-
-/* --- opening ------------------------------------------------------------------------------------ */
 
 static kr_status need_prints(kr_study *s, kr_error *err) {
     return s->prints.of[0] != NULL ? KR_OK : kr_prints_make(s->calib, &s->prints, err);
 }
+
+/* Rows added later are for confirming alone: nobody was shown them. */
+static kr_status fill_split(kr_study *s, kr_error *err) {
+    const kr_ledger_entry *start = &s->ledger.entry[0];
+    size_t rows = kr_calib_rows(s->calib);
+    kr_status st = KR_OK;
+    if (!start->declared_split && start->share.digits > 0)
+        st = seeded_split(s, start, err);
+    for (size_t i = 0; start->declared_split && i < (size_t)start->base_rows; i++)
+        s->explore[i] = kr_calib_row(s->calib, i).split != KR_SPLIT_CAL;
+    if (st != KR_OK)
+        return st;
+    memcpy(s->confirm, s->explore, rows * sizeof *s->confirm);
+    st = spread(s, s->confirm, err);
+    for (size_t i = 0; i < rows; i++)
+        s->confirm[i] = !s->confirm[i] && kr_calib_row(s->calib, i).split == KR_SPLIT_CAL;
+    return st;
+}
+
+static kr_status make_split(kr_study *s, kr_error *err) {
+    size_t rows = kr_calib_rows(s->calib);
+    kr_status st = check_pins(s, err);
+    if (st == KR_OK)
+        st = need_prints(s, err);
+    if (st != KR_OK)
+        return st;
+    s->explore = calloc(rows + 1, sizeof *s->explore);
+    s->confirm = calloc(rows + 1, sizeof *s->confirm);
+    s->group = calloc(rows + 1, sizeof *s->group);
+    if (s->explore == NULL || s->confirm == NULL || s->group == NULL)
+        return kr_fail(err, KR_ENOMEM, "out of memory");
+    st = kr_group_rows(s->calib, &s->prints, s->group, err);
+    return st == KR_OK ? fill_split(s, err) : st;
+}
+
+/* --- opening ------------------------------------------------------------------------------------ */
 
 /* What the state directory says. Files of it that cannot be read are a doubt, not an error. */
 static kr_status ask_state(kr_study *s, kr_error *err) {
@@ -245,6 +211,7 @@ void kr_study_close(kr_study *s) {
     free(s->path);
     free(s->explore);
     free(s->confirm);
+    free(s->group);
     kr_prints_free(&s->prints);
     kr_calib_free(s->calib);
     kr_ledger_free(&s->ledger);
@@ -387,18 +354,10 @@ kr_status kr_study_start(kr_study *s, const kr_ledger_entry *start, kr_error *er
                                        "with at most 6 decimals");
     if (e.declared_split && kr_calib_n(s->calib, KR_SPLIT_TEST) == 0)
         return kr_fail(err, KR_EINVAL, "no request of this file has the split \"test\"");
-    kr_status st = hash_ids(s->calib, NULL, (size_t)e.base_rows, e.base_ids, err);
+    kr_status st = kr_hash_rows(s->calib, KR_HASH_REQUESTS, NULL, (size_t)e.base_rows, e.base_ids, err);
     if (st == KR_OK)
         st = append(s, &e, err);
     return st == KR_OK ? make_split(s, err) : st;
-}
-
-static bool confirmed(const kr_study *s, int64_t lock) {
-    for (size_t i = 0; i < s->ledger.n; i++)
-        if (s->ledger.entry[i].kind == KR_LEDGER_CONFIRM && s->ledger.entry[i].lock == lock &&
-            s->ledger.entry[i].look > 0)
-            return true;
-    return false;
 }
 
 static void add(kr_dec *to, kr_dec v) {
@@ -406,15 +365,33 @@ static void add(kr_dec *to, kr_dec v) {
         *to = kr_dec_make(1, 0); /* does not fit: more than any budget */
 }
 
+/* What this lock's looks took so far: in the end all of its delta, whatever was rounded. */
+static kr_dec spent_by(const kr_study *s, const kr_ledger_entry *lock) {
+    kr_dec sum = {0, 0};
+    int64_t looks = 0;
+    for (size_t i = (size_t)lock->number; i < s->ledger.n; i++) {
+        const kr_ledger_entry *e = &s->ledger.entry[i];
+        if (e->kind != KR_LEDGER_CONFIRM || e->lock != lock->number || e->look == 0)
+            continue;
+        add(&sum, e->delta);
+        looks = e->look > looks ? e->look : looks;
+    }
+    return looks == lock->looks ? kr_contract_delta(&lock->contract) : sum;
+}
+
 kr_study_budget kr_study_budget_of(const kr_study *s) {
     kr_study_budget b = {0};
-    kr_dec used = {0, 0};
+    kr_dec used;
     if (s->ledger.n > 0)
         b.budget = s->ledger.entry[0].budget;
     for (size_t i = 0; i < s->ledger.n; i++) {
         const kr_ledger_entry *e = &s->ledger.entry[i];
-        if (e->kind == KR_LEDGER_LOCK)
-            add(confirmed(s, e->number) ? &b.spent : &b.held, kr_contract_delta(&e->contract));
+        if (e->kind != KR_LEDGER_LOCK)
+            continue;
+        kr_dec spent = spent_by(s, e), held;
+        add(&b.spent, spent);
+        if (kr_dec_sub(kr_contract_delta(&e->contract), spent, &held))
+            add(&b.held, held);
     }
     used = b.spent;
     add(&used, b.held);
@@ -440,7 +417,7 @@ kr_status kr_study_lock(kr_study *s, const kr_ledger_entry *lock, kr_error *err)
     if (kr_dec_cmp(delta, left) > 0)
         return kr_fail(err, KR_EINVAL, "the error budget is exhausted: this lock needs %s, %s is left",
                        kr_dec_text(delta, d), kr_dec_text(left, l));
-    st = hash_order(s->calib, e.order, err);
+    st = kr_hash_order(s->calib, e.order, err);
     return st == KR_OK ? append(s, &e, err) : st;
 }
 
@@ -469,43 +446,82 @@ typedef struct {
     const char *why; /* exploratory because; NULL: confirmatory */
 } chosen;
 
-static void choose(const kr_study *s, int64_t lock, chosen *x) {
+/* The rows for confirming that were not opened before the lock was made, nor belong together with one
+ * that was; where there is none, all of them, to explore. */
+static kr_status choose(const kr_study *s, int64_t lock, chosen *x, kr_error *err) {
     size_t rows = kr_calib_rows(s->calib);
     int64_t from = opened_before(s, lock);
-    for (int all = 0; all < 2 && x->n == 0; all++) {
-        for (size_t i = all ? 0 : (size_t)from; i < rows; i++) {
-            x->keep[i] = s->confirm[i];
-            x->n += s->confirm[i];
-        }
-        if (x->n == 0)
-            x->why = "the rows were opened before this contract was locked";
+    for (size_t i = 0; i < rows; i++)
+        x->keep[i] = s->explore[i] || (int64_t)i < from;
+    kr_status st = spread(s, x->keep, err);
+    for (size_t i = 0; st == KR_OK && i < rows; i++) {
+        x->keep[i] = s->confirm[i] && !x->keep[i];
+        x->n += x->keep[i];
     }
+    if (st != KR_OK || x->n > 0)
+        return st;
+    x->why = "the rows were opened before this contract was locked";
+    for (size_t i = 0; i < rows; i++) {
+        x->keep[i] = s->confirm[i];
+        x->n += x->keep[i];
+    }
+    return x->n > 0 ? KR_OK : kr_fail(err, KR_EFORMAT, "no rows are left for confirming");
 }
 
-/* Counts this lock's looks so far, finds the same test, and whether rows tested before have changed. */
-static kr_status history(const kr_study *s, const kr_ledger_entry *lock, const kr_ledger_entry *now,
-                         chosen *x, int64_t *looks, const kr_ledger_entry **same, kr_error *err) {
-    *looks = 0;
-    *same = NULL;
-    for (size_t i = 0; i < s->ledger.n; i++) {
+/* Whether rows that this lock is tested on have other utilities now than when an entry opened them. */
+static kr_status check_outcomes(const kr_study *s, const kr_ledger_entry *lock, chosen *x, kr_error *err) {
+    size_t n = 0, cap = s->ledger.n;
+    int64_t from = opened_before(s, lock->number);
+    int64_t *upto = calloc(cap + 1, sizeof *upto);
+    char(*now)[KR_SHA256_HEX] = calloc(cap + 1, sizeof *now);
+    const kr_ledger_entry **of = calloc(cap + 1, sizeof(const kr_ledger_entry *));
+    bool ok = upto != NULL && now != NULL && of != NULL;
+    for (size_t i = 0; ok && i < s->ledger.n; i++) {
         const kr_ledger_entry *e = &s->ledger.entry[i];
-        char outcomes[KR_SHA256_HEX];
-        if (e->kind != KR_LEDGER_CONFIRM || e->lock != lock->number)
+        if (e->kind != KR_LEDGER_CONFIRM || e->file_rows <= from)
             continue;
-        if (strcmp(e->rows, now->rows) == 0 && strcmp(e->outcomes, now->outcomes) == 0)
-            *same = e;
-        if (e->look == 0)
+        if (n > 0 && upto[n - 1] == e->file_rows && strcmp(of[n - 1]->file_outcomes, e->file_outcomes) == 0)
             continue;
-        ++*looks;
-        kr_status st = hash_outcomes(s->calib, x->keep, (size_t)e->file_rows, outcomes, err);
-        if (st != KR_OK)
-            return st;
-        if (strcmp(outcomes, e->outcomes) != 0)
-            x->why = "results of rows that this lock was tested on were changed since";
+        of[n] = e;
+        upto[n++] = e->file_rows;
     }
-    if (*looks >= lock->looks && *same == NULL && x->why == NULL)
-        x->why = "every declared look of this lock is used";
-    return KR_OK;
+    kr_status st = ok ? kr_hash_prefixes(s->calib, KR_HASH_OUTCOMES, n, upto, now, err)
+                      : kr_fail(err, KR_ENOMEM, "out of memory");
+    for (size_t i = 0; st == KR_OK && i < n; i++)
+        if (strcmp(now[i], of[i]->file_outcomes) != 0)
+            x->why = "results of rows that were opened were changed since";
+    free(upto);
+    free(now);
+    free(of);
+    return st;
+}
+
+/* Numbers of this lock's rows that were opened since it was made, by whichever entry, each once: every
+ * one was a chance to stop there, hence a look. */
+static int64_t count_looks(const kr_study *s, const kr_ledger_entry *lock, const chosen *x) {
+    int64_t looks = 0, rows = 0, last = 0;
+    for (size_t i = (size_t)lock->number, row = 0; i < s->ledger.n; i++) {
+        const kr_ledger_entry *e = &s->ledger.entry[i];
+        if (e->kind != KR_LEDGER_CONFIRM)
+            continue;
+        for (; (int64_t)row < e->file_rows; row++)
+            rows += x->keep[row];
+        if (rows > last && rows < (int64_t)x->n)
+            looks++;
+        last = rows;
+    }
+    return looks;
+}
+
+/* The entry of the same test, or NULL. */
+static const kr_ledger_entry *same_test(const kr_study *s, const kr_ledger_entry *now) {
+    for (size_t i = s->ledger.n; i-- > 0;) {
+        const kr_ledger_entry *e = &s->ledger.entry[i];
+        if (e->kind == KR_LEDGER_CONFIRM && e->lock == now->lock && strcmp(e->rows, now->rows) == 0 &&
+            strcmp(e->outcomes, now->outcomes) == 0)
+            return e;
+    }
+    return NULL;
 }
 
 /* delta over looks, rounded down. */
@@ -571,77 +587,139 @@ static kr_status analyse(kr_study *s, const bool *keep, kr_confirmation *c, kr_e
     return st == KR_OK ? kr_analysis_new(c->c, o, &c->a, err) : st;
 }
 
-/* Which line the certificate is about, and what became of it. */
-static kr_status conclude(kr_confirmation *c, kr_error *err) {
-    size_t methods = kr_calib_methods(c->c);
-    kr_buf level = {0};
-    c->method = 0;
-    if (!c->lock.family)
-        c->method = (size_t)kr_calib_find_method(c->c, c->lock.method);
-    double least = 2;
-    for (size_t i = 0; c->lock.family && i < methods; i++) {
-        const kr_line *l = kr_analysis_line(c->a, i);
-        double share = kr_share_kept(c->c, i, l->certified);
-        if (l->certified >= 0 && share < least)
-            least = share, c->method = i;
+/* What the table over tolerances gives a method: cells certified, and the least share kept by one. */
+static size_t certified_cells(kr_confirmation *c, size_t method, double *least) {
+    kr_contract k = kr_analysis_contract(c->a);
+    size_t n = 0;
+    *least = 1;
+    for (size_t i = 0; i < c->lock.n_tolerances; i++) {
+        kr_point p;
+        k.tolerance = c->lock.tolerance[i];
+        if (kr_joint_at(c->a, KR_MODE_TOLERANCES, method, k, &p, NULL) != KR_OK || p.certified < 0)
+            continue;
+        double share = kr_share_kept(c->c, method, p.certified);
+        n++;
+        *least = share < *least ? share : *least;
     }
-    const kr_line *l = kr_analysis_line(c->a, c->method);
-    c->found = l->certified >= 0;
-    kr_level_text(c->c, c->method, l->certified, &level);
-    snprintf(c->entry.result, sizeof c->entry.result, "%.60s %.30s",
-             kr_calib_method(c->c, c->method)->name, kr_buf_text(&level));
-    kr_buf_free(&level);
-    kr_state state = c->lock.n_tolerances > 0 && !c->exploratory
-                         ? KR_STATE_LOCKED
-                         : kr_analysis_line_state(c->a, c->method);
-    if (kr_analysis_state(c->a) == KR_STATE_REFUSED)
-        state = KR_STATE_REFUSED;
-    snprintf(c->entry.state, sizeof c->entry.state, "%s", kr_state_name(state));
-    (void)err;
-    return KR_OK;
+    return n;
 }
 
-static kr_dec sum_on_rows(const kr_study *s, const kr_confirmation *c) {
+/* Whether a method has anything certified of what was locked, and the share it keeps. */
+static bool certifies(kr_confirmation *c, size_t method, double *share) {
+    if (c->lock.n_tolerances > 0)
+        return certified_cells(c, method, share) > 0;
+    *share = kr_share_kept(c->c, method, kr_analysis_line(c->a, method)->certified);
+    return kr_analysis_line(c->a, method)->certified >= 0;
+}
+
+/* Which line the certificate is about: the lock's, or of a family the one that keeps least. */
+static void pick_method(kr_confirmation *c) {
+    double least = 2, share;
+    if (!c->lock.family) {
+        int named = kr_calib_find_method(c->c, c->lock.method);
+        c->method = named >= 0 ? (size_t)named : 0;
+        c->found = named >= 0 && certifies(c, c->method, &share);
+        return;
+    }
+    for (size_t i = 0; i < kr_calib_methods(c->c); i++)
+        if (certifies(c, i, &share) && share < least) {
+            least = share;
+            c->method = i;
+            c->found = true;
+        }
+}
+
+/* What became of it. */
+static void conclude(kr_confirmation *c) {
+    kr_contract k = kr_analysis_contract(c->a);
+    kr_state state;
+    double share;
+    kr_buf b = {0};
+    pick_method(c);
+    kr_buf_printf(&b, "%.60s ", kr_calib_method(c->c, c->method)->name);
+    if (c->lock.n_tolerances > 0) {
+        k.tolerance = c->lock.tolerance[0];
+        state = kr_joint_state(c->a, KR_MODE_TOLERANCES, c->method, k);
+        kr_buf_printf(&b, "at %zu of %zu tolerances", certified_cells(c, c->method, &share),
+                      c->lock.n_tolerances);
+    } else {
+        state = kr_analysis_line_state(c->a, c->method);
+        kr_level_text(c->c, c->method, kr_analysis_line(c->a, c->method)->certified, &b);
+    }
+    snprintf(c->entry.result, sizeof c->entry.result, "%s", kr_buf_text(&b));
+    snprintf(c->entry.state, sizeof c->entry.state, "%s", kr_state_name(state));
+    kr_buf_free(&b);
+}
+
+/* Of the locks that some of the tested rows were not opened before. */
+static kr_dec sum_on_rows(const kr_study *s, const chosen *x) {
     kr_dec sum = {0, 0};
-    int64_t from = opened_before(s, c->lock.number);
+    int64_t last = 0;
+    for (size_t i = 0; i < kr_calib_rows(s->calib); i++)
+        if (x->keep[i])
+            last = (int64_t)i;
     for (size_t i = 0; i < s->ledger.n; i++)
-        if (s->ledger.entry[i].kind == KR_LEDGER_LOCK &&
-            opened_before(s, s->ledger.entry[i].number) <= from)
+        if (s->ledger.entry[i].kind == KR_LEDGER_LOCK && opened_before(s, s->ledger.entry[i].number) <= last)
             add(&sum, kr_contract_delta(&s->ledger.entry[i].contract));
     return sum;
 }
 
-static kr_status test_lock(kr_study *s, kr_confirmation *c, chosen *x, kr_error *err) {
-    const kr_ledger_entry *same = NULL;
-    int64_t looks = 0;
-    char order[KR_SHA256_HEX];
+static kr_status fill_entry(const kr_study *s, const chosen *x, kr_ledger_entry *e, kr_error *err) {
     size_t rows = kr_calib_rows(s->calib);
-    choose(s, c->lock.number, x);
-    if (x->n == 0)
-        return kr_fail(err, KR_EFORMAT, "no rows are left for confirming");
-    c->entry = (kr_ledger_entry){.kind = KR_LEDGER_CONFIRM, .lock = c->lock.number,
-                                 .file_rows = (int64_t)rows, .tested_rows = (int64_t)x->n};
-    kr_status st = hash_ids(s->calib, x->keep, rows, c->entry.rows, err);
+    e->file_rows = (int64_t)rows;
+    e->tested_rows = (int64_t)x->n;
+    kr_status st = kr_hash_rows(s->calib, KR_HASH_IDS, x->keep, rows, e->rows, err);
     if (st == KR_OK)
-        st = hash_outcomes(s->calib, x->keep, rows, c->entry.outcomes, err);
+        st = kr_hash_rows(s->calib, KR_HASH_OUTCOMES, x->keep, rows, e->outcomes, err);
     if (st == KR_OK)
-        st = history(s, &c->lock, &c->entry, x, &looks, &same, err);
+        st = kr_hash_rows(s->calib, KR_HASH_REQUESTS, NULL, rows, e->file_ids, err);
     if (st == KR_OK)
-        st = hash_order(s->calib, order, err);
+        st = kr_hash_rows(s->calib, KR_HASH_OUTCOMES, NULL, rows, e->file_outcomes, err);
+    return st;
+}
+
+/* Fills x, and in c->entry everything but what comes out. */
+static kr_status prepare(const kr_study *s, kr_confirmation *c, chosen *x, kr_error *err) {
+    char order[KR_SHA256_HEX];
+    kr_ledger_entry now = {.kind = KR_LEDGER_CONFIRM, .lock = c->lock.number};
+    kr_status st = choose(s, c->lock.number, x, err);
+    if (st == KR_OK)
+        st = fill_entry(s, x, &now, err);
+    if (st == KR_OK)
+        st = check_outcomes(s, &c->lock, x, err);
+    if (st == KR_OK)
+        st = kr_hash_order(s->calib, order, err);
     if (st != KR_OK)
         return st;
+    const kr_ledger_entry *same = same_test(s, &now);
+    int64_t looks = count_looks(s, &c->lock, x);
     if (strcmp(order, c->lock.order) != 0)
-        x->why = "the candidates or their order changed after the contract was locked";
-    c->rerun = same != NULL;
-    c->exploratory = x->why != NULL || (same != NULL && same->look == 0);
-    if (c->exploratory && x->why == NULL)
+        x->why = "the candidates, their order or what they were measured on changed after the contract was "
+                 "locked";
+    else if (x->why == NULL && same != NULL && same->look == 0)
         x->why = "the first test of these rows by this lock was exploratory";
+    else if (x->why == NULL && same == NULL && looks >= c->lock.looks)
+        x->why = "every declared look of this lock is used (rows opened by another lock before the file grew "
+                 "count as well)";
     kr_contract k = contract_of_look(&c->lock);
+    c->rerun = same != NULL;
+    c->exploratory = x->why != NULL;
+    c->entry = same != NULL ? *same : now;
     c->entry.look = c->exploratory ? 0 : same != NULL ? same->look : looks + 1;
     c->entry.delta = c->exploratory ? (kr_dec){0, 0} : kr_contract_delta(&k);
+    return KR_OK;
+}
+
+static kr_status test_lock(kr_study *s, kr_confirmation *c, chosen *x, kr_error *err) {
+    kr_status st = prepare(s, c, x, err);
+    if (st != KR_OK)
+        return st;
     write_text(c, x->why);
+    c->delta_sum = sum_on_rows(s, x);
     st = analyse(s, x->keep, c, err);
-    return st == KR_OK ? conclude(c, err) : st;
+    if (st == KR_OK)
+        conclude(c);
+    return st;
 }
 
 kr_status kr_study_confirm(kr_study *s, int64_t number, kr_confirmation **out, kr_error *err) {
@@ -667,7 +745,6 @@ kr_status kr_study_confirm(kr_study *s, int64_t number, kr_confirmation **out, k
         kr_confirmation_free(c);
         return st;
     }
-    c->delta_sum = sum_on_rows(s, c);
     c->budget = kr_study_budget_of(s);
     c->entries = s->ledger.n;
     memcpy(c->head, s->ledger.head, sizeof c->head);

@@ -4,7 +4,11 @@
  * The rules: (i) several contracts locked before the rows are opened each have their own delta, and
  * the certificate prints their sum; (ii) whatever is locked after rows were opened is exploratory on
  * them and confirmatory only on rows added later; (iii) the same test on the same rows again spends
- * nothing; (iv) a lock tested on a grown file is a new look, and looks share the lock's delta. */
+ * nothing; (iv) a lock tested on a grown file is a new look, and looks share the lock's delta. Whatever
+ * opened some of its rows before the file grew, this lock or another, was a look.
+ *
+ * A row counts as opened also when one that belongs together with it was: of the same cluster or
+ * prompt, or with an id that differs in case alone. */
 #ifndef KR_LEDGER_STUDY_H
 #define KR_LEDGER_STUDY_H
 
@@ -27,6 +31,7 @@ typedef struct {
     kr_calib *calib;
     kr_ledger ledger;
     bool *explore, *confirm; /* [rows]; NULL without a ledger */
+    uint32_t *group;         /* [rows] the first of those that belong together; NULL without a ledger */
     kr_known known;          /* what the state directory remembers of this ledger */
     kr_known_other other;    /* another one that knows requests of the file */
     kr_error doubt;          /* code other than KR_OK: it cannot be read */
@@ -59,7 +64,7 @@ typedef struct {
     kr_ledger_entry lock, entry;
     bool rerun;       /* as entered before, nothing spent again */
     bool exploratory; /* nothing is certified, `text` says why */
-    bool found;       /* some line is certified */
+    bool found;       /* the line has something certified of what was locked */
     size_t method;    /* the line that the certificate is about */
     kr_dec delta_sum; /* of all locks on these rows */
     kr_study_budget budget;
