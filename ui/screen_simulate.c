@@ -75,27 +75,27 @@ static void put_bar(kr_buf *out, double share, double delta) {
         kr_buf_puts(out, i == mark ? "|" : i < n ? "#" : " ");
 }
 
-static void put_rule(kr_buf *out, const char *name, const kr_sim_rule *r, int64_t draws, double delta) {
-    kr_sim_row x = kr_sim_row_of(r, draws);
+static void put_rule(kr_app *a, kr_buf *out, const char *name, const kr_sim_tally *t, kr_sim_rule r, size_t m, double delta) {
+    kr_sim_row x = kr_sim_row_of(kr_simrun_sim(a->sim), t, r, m);
     kr_buf_printf(out, "=  %-22.22s ", name);
     put_bar(out, x.broken, delta);
     kr_buf_printf(out, " %6.2f%% [%5.2f, %5.2f] keeps %5.1f%%%s\n", 100 * x.broken, 100 * x.lower,
-                  100 * x.upper, 100 * x.retention, x.lower > delta ? "  TOO OFTEN" : "");
+                  100 * x.upper, 100 * x.of.mean, x.lower > delta ? "  TOO OFTEN" : "");
 }
 
 static void put_results(kr_app *a, const kr_sim_tally *t, kr_buf *out) {
     double delta = kr_level_double(kr_contract_level(&a->sim_contract, 1));
     const char *name = kr_calib_method(a->calib, a->method)->name;
     kr_buf_printf(out, "#%s alone\n", name);
-    put_rule(out, "certified", &t->certified[a->method], t->draws, delta);
-    put_rule(out, "empirical", &t->empirical[a->method], t->draws, delta);
+    put_rule(a, out, "certified", t, KR_SIM_CERTIFIED, a->method, delta);
+    put_rule(a, out, "empirical", t, KR_SIM_EMPIRICAL, a->method, delta);
     kr_buf_puts(out, "#The lowest retention over all methods\n");
-    put_rule(out, "as a family", &t->best_family, t->draws, delta);
-    put_rule(out, "uncorrected", &t->best_naive, t->draws, delta);
-    put_rule(out, "empirical", &t->best_empirical, t->draws, delta);
+    put_rule(a, out, "as a family", t, KR_SIM_FAMILY, 0, delta);
+    put_rule(a, out, "uncorrected", t, KR_SIM_UNCORRECTED, 0, delta);
+    put_rule(a, out, "empirical", t, KR_SIM_BEST_EMPIRICAL, 0, delta);
     kr_buf_puts(out, "#Every method, empirical thresholding\n");
     for (size_t m = 0; m < kr_calib_methods(a->calib); m++)
-        put_rule(out, kr_calib_method(a->calib, m)->name, &t->empirical[m], t->draws, delta);
+        put_rule(a, out, kr_calib_method(a->calib, m)->name, t, KR_SIM_EMPIRICAL, m, delta);
     kr_buf_puts(out, "-Bars from 0 to 50 % of draws whose choice breaks the contract on the population, "
                      "with 95 % intervals; | is the allowed error. The loaded requests are the "
                      "population here: this judges the rules, not the policies.\n");

@@ -1,6 +1,6 @@
 #include "risk/simulate.h"
 
-#include <stdbool.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,10 +47,15 @@ static kr_status check(const kr_sim_setup *p, size_t *candidates, kr_error *err)
     if (p->rows > SIZE_MAX / 8 / (sum / 8 + 1))
         return kr_fail(err, KR_EINVAL, "%zu requests with %zu candidates are too many", p->rows,
                        sum);
-    if (p->n < 1 || p->n > KR_BINOM_N_MAX || p->n % (int64_t)p->tasks != 0)
+    if (p->n < 1 || p->n > KR_SIM_N_MAX)
+        return kr_fail(err, KR_EINVAL, "%lld requests per draw; 1 to %d can be drawn", (long long)p->n,
+                       KR_SIM_N_MAX);
+    int64_t tasks = (int64_t)p->tasks, below = p->n / tasks * tasks;
+    if (below != p->n)
         return kr_fail(err, KR_EINVAL,
-                       "%lld requests per draw; it must be a multiple of the %zu tasks",
-                       (long long)p->n, p->tasks);
+                       "%lld requests per draw are no multiple of the %lld tasks, which share them "
+                       "equally; %lld would be", (long long)p->n, (long long)tasks,
+                       (long long)(below + tasks));
     if (p->methods > 1000000 || p->delta.den < 1 || p->delta.den > 1000000000)
         return kr_fail(err, KR_EINVAL, "%zu methods share a level with denominator %lld",
                        p->methods, (long long)p->delta.den);
@@ -147,44 +152,102 @@ kr_status kr_sim_new(const kr_sim_setup *p, kr_sim **out, kr_error *err) {
 }
 
 double kr_sim_risk(const kr_sim *s, size_t candidate) { return s->risk[candidate]; }
+double kr_sim_level(const kr_sim *s, size_t candidate) { return s->level[candidate]; }
+bool kr_sim_broken(const kr_sim *s, size_t candidate) { return s->broken[candidate]; }
+
+size_t kr_sim_length(const kr_sim *s, size_t method, size_t *first) {
+    *first = s->head[method];
+    return s->length[method];
+}
 
 kr_status kr_sim_tally_new(const kr_sim *s, kr_sim_tally **out, kr_error *err) {
     kr_sim_tally *t = calloc(1, sizeof *t);
-    kr_sim_rule *rules = calloc(2 * s->methods, sizeof *rules);
-    if (t == NULL || rules == NULL) {
+    int64_t *chosen = room(KR_SIM_RULES * s->candidates, sizeof *chosen);
+    if (t == NULL || chosen == NULL) {
         free(t);
-        free(rules);
+        free(chosen);
         return kr_fail(err, KR_ENOMEM, "out of memory for a simulation");
     }
-    t->certified = rules;
-    t->empirical = rules + s->methods;
+    for (size_t r = 0; r < KR_SIM_RULES; r++)
+        t->chosen[r] = chosen + r * s->candidates;
     *out = t;
     return KR_OK;
 }
 
 void kr_sim_tally_free(kr_sim_tally *t) {
     if (t != NULL)
-        free(t->certified);
+        free(t->chosen[0]);
     free(t);
-}
-
-static void add_rule(kr_sim_rule *to, const kr_sim_rule *from) {
-    to->broken += from->broken;
-    to->fallback += from->fallback;
-    to->level += from->level;
-    to->level2 += from->level2;
 }
 
 void kr_sim_tally_add(const kr_sim *s, kr_sim_tally *to, const kr_sim_tally *from) {
     to->draws += from->draws;
-    add_rule(&to->best_naive, &from->best_naive);
-    add_rule(&to->best_family, &from->best_family);
-    add_rule(&to->best_empirical, &from->best_empirical);
-    for (size_t c = 0; c < s->methods; c++) {
-        add_rule(&to->certified[c], &from->certified[c]);
-        add_rule(&to->empirical[c], &from->empirical[c]);
-    }
+    for (size_t i = 0; i < KR_SIM_RULES * s->candidates; i++)
+        to->chosen[0][i] += from->chosen[0][i];
 }
+
+/* --- results --------------------------------------------------------------------------------- */
+
+typedef struct {
+    double level;
+    int64_t draws;
+} pile;
+
+static int by_level(const void *a, const void *b) {
+    double x = ((const pile *)a)->level, y = ((const pile *)b)->level;
+    return (x > y) - (x < y);
+}
+
+/* Lowest level that at least `share` of the draws do not exceed. */
+static double quantile(const pile *p, size_t n, int64_t draws, double share) {
+    int64_t seen = 0;
+    for (size_t i = 0; i < n; i++) {
+        seen += p[i].draws;
+        if ((double)seen >= share * (double)draws)
+            return p[i].level;
+    }
+    return NAN;
+}
+
+/* Levels of p are finite; full KV is one of them. */
+static void describe(pile *p, size_t n, int64_t draws, kr_sim_result *r) {
+    double mean = 0, square = 0;
+    qsort(p, n, sizeof *p, by_level);
+    for (size_t i = 0; i < n; i++)
+        mean += p[i].level * (double)p[i].draws / (double)draws;
+    for (size_t i = 0; i < n; i++)
+        square += (p[i].level - mean) * (p[i].level - mean) * (double)p[i].draws / (double)draws;
+    r->mean = mean;
+    r->sd = sqrt(square);
+    r->low = quantile(p, n, draws, 0.1);
+    r->median = quantile(p, n, draws, 0.5);
+    r->high = quantile(p, n, draws, 0.9);
+}
+
+kr_sim_result kr_sim_result_of(const kr_sim *s, const kr_sim_tally *t, kr_sim_rule rule, size_t method) {
+    kr_sim_result r = {.fallback = t->draws, .mean = NAN, .sd = NAN, .low = NAN, .median = NAN, .high = NAN};
+    bool one = rule == KR_SIM_CERTIFIED || rule == KR_SIM_EMPIRICAL, known = t->draws > 0;
+    size_t from = one ? s->head[method] : 0, to = one ? from + s->length[method] : s->candidates, n = 0;
+    pile *p = room(to - from + 1, sizeof *p);
+    for (size_t j = from; j < to; j++) {
+        int64_t k = t->chosen[rule][j];
+        if (k == 0)
+            continue;
+        r.fallback -= k;
+        r.broken += s->broken[j] ? k : 0;
+        known = known && isfinite(s->level[j]);
+        if (p != NULL)
+            p[n++] = (pile){s->level[j], k};
+    }
+    if (p != NULL && r.fallback > 0)
+        p[n++] = (pile){1, r.fallback};
+    if (p != NULL && known)
+        describe(p, n, t->draws, &r);
+    free(p);
+    return r;
+}
+
+/* --- draws ----------------------------------------------------------------------------------- */
 
 /* Adds the eight byte counters of a word to eight counts. */
 static void flush(uint64_t *word, size_t words, int64_t *count) {
@@ -227,12 +290,9 @@ static size_t prefix(const kr_sim *s, size_t c, const int64_t *count, int64_t mo
 }
 
 /* Books the choice of a rule: candidate index, or -1 for full KV. */
-static void book(const kr_sim *s, kr_sim_rule *rule, int64_t chosen) {
-    double level = chosen < 0 ? 1 : s->level[chosen];
-    rule->broken += chosen >= 0 && s->broken[chosen];
-    rule->fallback += chosen < 0;
-    rule->level += level;
-    rule->level2 += level * level;
+static void book(kr_sim_tally *t, kr_sim_rule rule, int64_t chosen) {
+    if (chosen >= 0)
+        t->chosen[rule][chosen]++;
 }
 
 /* Last of a prefix as a candidate index, and the better of two choices by retention. */
@@ -243,7 +303,8 @@ static int64_t last_of(const kr_sim *s, size_t c, size_t passed) {
 static int64_t lower_of(const kr_sim *s, int64_t a, int64_t b) {
     if (a < 0 || b < 0)
         return a < 0 ? b : a;
-    return s->level[b] < s->level[a] ? b : a;
+    double x = s->level[a], y = s->level[b];
+    return (isfinite(y) ? y : 1) < (isfinite(x) ? x : 1) ? b : a;
 }
 
 /* Parallel chains with equal shares: with c methods complete, each open one has delta/(methods -
@@ -270,14 +331,14 @@ static void judge(const kr_sim *s, const int64_t *count, size_t *passed, kr_sim_
     for (size_t c = 0; c < s->methods; c++) {
         int64_t a = last_of(s, c, prefix(s, c, count, s->limits.kmax));
         int64_t b = last_of(s, c, prefix(s, c, count, s->limits.plugin_max));
-        book(s, &t->certified[c], a);
-        book(s, &t->empirical[c], b);
+        book(t, KR_SIM_CERTIFIED, a);
+        book(t, KR_SIM_EMPIRICAL, b);
         naive = lower_of(s, naive, a);
         empirical = lower_of(s, empirical, b);
     }
-    book(s, &t->best_naive, naive);
-    book(s, &t->best_empirical, empirical);
-    book(s, &t->best_family, family_choice(s, count, passed));
+    book(t, KR_SIM_UNCORRECTED, naive);
+    book(t, KR_SIM_BEST_EMPIRICAL, empirical);
+    book(t, KR_SIM_FAMILY, family_choice(s, count, passed));
     t->draws++;
 }
 

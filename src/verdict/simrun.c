@@ -7,8 +7,8 @@
 
 #include "risk/binomial.h"
 
-#define CHUNK 128
 #define MAX_THREADS 64
+#define CHUNK_WORK 4000000 /* requests x candidates between two looks at `cancel` */
 
 struct kr_simrun {
     kr_sim *sim;
@@ -16,7 +16,8 @@ struct kr_simrun {
     kr_sim_tally *sum, *shown;
     pthread_mutex_t lock; /* guards what follows, and *sum */
     bool has_lock;
-    int64_t next;
+    size_t tasks;
+    int64_t next, chunk;
     int running;
     bool cancel;
     kr_status status;
@@ -57,12 +58,16 @@ static kr_status make_pool(const kr_analysis *a, pool *p, kr_error *err) {
     const kr_calib *c = kr_analysis_calib(a);
     kr_split s = kr_analysis_options_of(a).split;
     size_t m = kr_calib_policies(c), tasks = kr_calib_tasks(c);
+    /* Tasks of equal size: the certificate is for their uniform mixture, and draws are as even. Else
+     * it is for the mixture as sampled, and requests are drawn from all of them. */
+    bool even = kr_calib_task_uniform(c, s);
     int64_t tolerance;
     uint32_t *name = calloc(tasks + 1, sizeof *name);
     kr_status st = name == NULL ? kr_fail(err, KR_ENOMEM, "out of memory")
                                 : alloc_pool(c, (size_t)kr_calib_n(c, s), p, err);
     for (size_t t = 0; st == KR_OK && t < tasks; t++)
-        name[t] = kr_calib_task_n(c, s, t) > 0 ? (uint32_t)p->tasks++ : 0;
+        name[t] = even ? (uint32_t)t : 0;
+    p->tasks = even ? tasks : 1;
     if (st == KR_OK && !kr_dec_nano(kr_analysis_contract(a).tolerance, &tolerance))
         st = kr_fail(err, KR_EINVAL, "the tolerance is too large");
     for (size_t i = 0; st == KR_OK && i < kr_calib_rows(c); i++) {
@@ -76,31 +81,46 @@ static kr_status make_pool(const kr_analysis *a, pool *p, kr_error *err) {
     }
     for (size_t k = 0, j = 0; st == KR_OK && k < kr_calib_methods(c); k++) {
         p->length[k] = kr_calib_method(c, k)->count;
-        for (size_t i = 0; i < p->length[k]; i++, j++) {
-            double share = kr_share_kept(c, k, (int)i);
-            p->level[j] = isfinite(share) ? share : 1;
-        }
+        for (size_t i = 0; i < p->length[k]; i++, j++)
+            p->level[j] = kr_share_kept(c, k, (int)i);
     }
     free(name);
     return st;
+}
+
+static kr_status check(const kr_analysis *a, kr_error *err) {
+    kr_analysis_options o = kr_analysis_options_of(a);
+    const kr_calib *c = kr_analysis_calib(a);
+    if (kr_calib_meta_of(c)->kind == KR_KIND_COUNTS)
+        return kr_fail(err, KR_EINVAL, "published counts have no requests to draw from");
+    if (kr_calib_n(c, o.split) < 1)
+        return kr_fail(err, KR_EINVAL, "there are no requests to draw from");
+    if (kr_analysis_dependent(a) && !o.assume_independent)
+        return kr_fail(err, KR_EINVAL,
+                       "requests share clusters or prompts: drawn one by one they would look independent, "
+                       "which they are not, so there is nothing to simulate; --assume-independent does it "
+                       "all the same");
+    return KR_OK;
 }
 
 static kr_status make_sim(const kr_analysis *a, kr_simrun *r, kr_error *err) {
     const kr_calib *c = kr_analysis_calib(a);
     kr_contract k = kr_analysis_contract(a);
     pool p = {0};
-    if (kr_calib_meta_of(c)->kind == KR_KIND_COUNTS)
-        return kr_fail(err, KR_EINVAL, "published counts have no requests to draw from");
-    kr_status st = make_pool(a, &p, err);
+    kr_status st = check(a, err);
+    if (st == KR_OK)
+        st = make_pool(a, &p, err);
     if (st == KR_OK) {
-        int64_t tasks = (int64_t)p.tasks;
         if (r->options.n == 0)
-            r->options.n = ((int64_t)p.rows + tasks - 1) / tasks * tasks;
+            r->options.n = (int64_t)p.rows;
         kr_sim_setup setup = {.rows = p.rows, .tasks = p.tasks, .task = p.task,
                               .methods = kr_calib_methods(c), .length = p.length, .level = p.level,
                               .event = p.event, .n = r->options.n, .eps = k.risk,
                               .delta = kr_contract_level(&k, 1), .seed = r->options.seed};
+        int64_t words = (int64_t)kr_calib_policies(c) / 8 + 1;
         st = kr_sim_new(&setup, &r->sim, err);
+        r->chunk = CHUNK_WORK / words / r->options.n + 1;
+        r->tasks = p.tasks;
     }
     free_pool(&p);
     return st;
@@ -111,7 +131,7 @@ static kr_status make_sim(const kr_analysis *a, kr_simrun *r, kr_error *err) {
 static int64_t take_chunk(kr_simrun *r, int64_t *count) {
     pthread_mutex_lock(&r->lock);
     int64_t first = r->cancel || r->status != KR_OK ? r->options.draws : r->next;
-    *count = r->options.draws - first < CHUNK ? r->options.draws - first : CHUNK;
+    *count = r->options.draws - first < r->chunk ? r->options.draws - first : r->chunk;
     r->next = first + *count;
     pthread_mutex_unlock(&r->lock);
     return first;
@@ -228,15 +248,25 @@ void kr_simrun_free(kr_simrun *r) {
 const kr_sim *kr_simrun_sim(const kr_simrun *r) { return r->sim; }
 kr_simrun_options kr_simrun_options_of(const kr_simrun *r) { return r->options; }
 
-kr_sim_row kr_sim_row_of(const kr_sim_rule *rule, int64_t draws) {
-    double n = (double)draws;
-    if (draws < 1)
-        return (kr_sim_row){NAN, NAN, NAN, NAN, NAN, NAN};
-    double mean = rule->level / n, var = rule->level2 / n - mean * mean;
-    return (kr_sim_row){.broken = (double)rule->broken / n,
-                        .lower = kr_binom_lower(rule->broken, draws, 0.025),
-                        .upper = kr_binom_upper(rule->broken, draws, 0.025),
-                        .retention = mean,
-                        .retention_se = sqrt((var > 0 ? var : 0) / n),
-                        .fallback = (double)rule->fallback / n};
+size_t kr_simrun_tasks(const kr_simrun *r) { return r->tasks; }
+
+kr_sim_row kr_sim_row_of(const kr_sim *s, const kr_sim_tally *t, kr_sim_rule rule, size_t method) {
+    kr_sim_row x = {.of = kr_sim_result_of(s, t, rule, method), .broken = NAN, .lower = NAN, .upper = NAN,
+                    .fallback = NAN, .mean_lower = NAN, .mean_upper = NAN};
+    double n = (double)t->draws, half = 1.959963984540054 * x.of.sd / sqrt(n);
+    if (t->draws < 1)
+        return x;
+    x.broken = (double)x.of.broken / n;
+    x.lower = kr_binom_lower(x.of.broken, t->draws, 0.025);
+    x.upper = kr_binom_upper(x.of.broken, t->draws, 0.025);
+    x.fallback = (double)x.of.fallback / n;
+    x.mean_lower = x.of.mean - half;
+    x.mean_upper = x.of.mean + half > 1 ? 1 : x.of.mean + half;
+    return x;
+}
+
+const char *kr_sim_rule_name(kr_sim_rule rule) {
+    static const char *const names[KR_SIM_RULES] = {"certified", "empirical", "best_family",
+                                                    "best_uncorrected", "best_empirical"};
+    return names[rule];
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "risk/binomial.h"
 #include "risk/family.h"
 #include "risk/random.h"
 #include "risk/simulate.h"
@@ -173,38 +174,122 @@ static kr_sim_setup setup_of(const world *w, int64_t n, uint64_t seed) {
 
 static double share(int64_t k, int64_t n) { return (double)k / (double)n; }
 
+/* P[sum over tasks of Bin(n/TASKS, risk of the task) <= most] for one candidate of the world: events
+ * are nested, so this is how often its method gets that far. */
+static double exact_pass(const world *w, size_t candidate, int64_t n, int64_t most) {
+    double *at = calloc((size_t)n + 1, sizeof *at), *next = calloc((size_t)n + 1, sizeof *next), p = 0;
+    int64_t each = n / TASKS, top = 0;
+    assert_true(at != NULL && next != NULL);
+    at[0] = 1;
+    for (size_t h = 0; h < TASKS; h++) {
+        int64_t k = 0, rows = 0;
+        for (size_t i = 0; i < ROWS; i++)
+            if (w->task[i] == h)
+                rows++, k += w->event[i * METHODS * STEPS + candidate];
+        memset(next, 0, ((size_t)n + 1) * sizeof *next);
+        for (int64_t x = 0; x <= each; x++) {
+            double mass = exp(kr_binom_ln_mass(x, each, (double)k / (double)rows));
+            for (int64_t y = 0; y <= top; y++)
+                next[x + y] += at[y] * mass;
+        }
+        top += each;
+        memcpy(at, next, ((size_t)n + 1) * sizeof *at);
+    }
+    for (int64_t k = 0; k <= most; k++)
+        p += at[k];
+    free(at);
+    free(next);
+    return p;
+}
+
+static void check_share(double got, double want, int draws) {
+    double near = 4.5 * sqrt(want * (1 - want) / draws) + 1e-9;
+    if (fabs(got - want) > near)
+        fail_msg("share %.5f, exactly %.5f", got, want);
+}
+
 static void certified_choices_hold_and_empirical_ones_break(void **state) {
     (void)state;
     world *w = new_world(6, 61); /* the seventh candidate has risk 61/1200, just above */
     kr_sim_setup p = setup_of(w, 1200, 2026);
     kr_sim *s = NULL;
     kr_sim_tally *t = NULL;
+    kr_sim_result best[KR_SIM_RULES];
     int draws = sim_draws();
     assert_int_equal(kr_sim_new(&p, &s, NULL), KR_OK);
     assert_true(fabs(kr_sim_risk(s, 6) - 61.0 / 1200) < 1e-12);
+    assert_true(kr_sim_broken(s, 6) && !kr_sim_broken(s, 5));
     assert_int_equal(kr_sim_tally_new(s, &t, NULL), KR_OK);
     assert_int_equal(kr_sim_run(s, 0, draws, t, NULL), KR_OK);
     assert_int_equal(t->draws, draws);
+    int64_t kmax = kr_kmax(1200, p.eps, p.delta);
     for (size_t c = 0; c < METHODS; c++) {
-        assert_true(share(t->certified[c].broken, draws) <= sim_allowance(0.05, draws));
-        assert_true(draws < 1000 || share(t->empirical[c].broken, draws) > 0.35);
+        kr_sim_result cert = kr_sim_result_of(s, t, KR_SIM_CERTIFIED, c);
+        kr_sim_result emp = kr_sim_result_of(s, t, KR_SIM_EMPIRICAL, c);
+        assert_true(share(cert.broken, draws) <= sim_allowance(0.05, draws));
+        check_share(share(cert.broken, draws), exact_pass(w, c * STEPS + 6, 1200, kmax), draws);
+        check_share(share(emp.broken, draws), exact_pass(w, c * STEPS + 6, 1200, 60), draws);
+        check_share(share(cert.fallback, draws), 1 - exact_pass(w, c * STEPS, 1200, kmax), draws);
+        double mean = 1;
+        for (size_t j = 0; j < STEPS; j++)
+            mean -= exact_pass(w, c * STEPS + j, 1200, kmax) * (j == 0 ? 1 - w->level[0] : 0.05);
+        assert_true(fabs(cert.mean - mean) < 4.5 * cert.sd / sqrt(draws));
+        assert_true(cert.low <= cert.median && cert.median <= cert.high && cert.high < 0.8 + 1e-9);
     }
-    printf(
-        "note: one method, contract broken: certified %.4f, empirical %.4f; mean retention %.3f, "
-        "%.3f\n",
-        share(t->certified[0].broken, draws), share(t->empirical[0].broken, draws),
-        t->certified[0].level / draws, t->empirical[0].level / draws);
+    for (int r = 0; r < KR_SIM_RULES; r++)
+        best[r] = kr_sim_result_of(s, t, (kr_sim_rule)r, 0);
+    printf("note: one method, contract broken: certified %.4f, empirical %.4f; mean retention %.3f, %.3f\n",
+           share(best[KR_SIM_CERTIFIED].broken, draws), share(best[KR_SIM_EMPIRICAL].broken, draws),
+           best[KR_SIM_CERTIFIED].mean, best[KR_SIM_EMPIRICAL].mean);
     printf("note: best of 4, contract broken: one budget %.4f, uncorrected %.4f, empirical %.4f; "
            "mean retention %.3f, %.3f, %.3f (%d draws)\n",
-           share(t->best_family.broken, draws), share(t->best_naive.broken, draws),
-           share(t->best_empirical.broken, draws), t->best_family.level / draws,
-           t->best_naive.level / draws, t->best_empirical.level / draws, draws);
-    assert_true(share(t->best_family.broken, draws) <= sim_allowance(0.05, draws));
-    assert_true(t->best_naive.broken > t->best_family.broken);
-    assert_true(share(t->best_empirical.broken, draws) > 0.8);
+           share(best[KR_SIM_FAMILY].broken, draws), share(best[KR_SIM_UNCORRECTED].broken, draws),
+           share(best[KR_SIM_BEST_EMPIRICAL].broken, draws), best[KR_SIM_FAMILY].mean,
+           best[KR_SIM_UNCORRECTED].mean, best[KR_SIM_BEST_EMPIRICAL].mean, draws);
+    assert_true(share(best[KR_SIM_FAMILY].broken, draws) <= sim_allowance(0.05, draws));
+    assert_true(best[KR_SIM_UNCORRECTED].broken > best[KR_SIM_FAMILY].broken);
+    assert_true(share(best[KR_SIM_BEST_EMPIRICAL].broken, draws) > 0.8);
     kr_sim_tally_free(t);
     kr_sim_free(s);
     free(w);
+}
+
+/* Ten of a hundred draws at 0.3, eighty at 0.5 with an unknown level beside it, ten at full KV. */
+static void a_result_is_what_was_booked(void **state) {
+    (void)state;
+    const uint32_t task[2] = {0, 0};
+    const size_t length[2] = {2, 1};
+    double level[3] = {0.5, 0.3, 0.7};
+    const uint8_t event[6] = {0, 1, 0, 0, 0, 0}; /* the second candidate's risk is one half */
+    kr_sim_setup p = {.rows = 2, .tasks = 1, .task = task, .methods = 2, .length = length, .level = level,
+                      .event = event, .n = 100, .eps = {5, 2}, .delta = {{5, 2}, 1}, .seed = 0};
+    for (int unknown = 0; unknown < 2; unknown++) {
+        kr_sim *s = NULL;
+        kr_sim_tally *t = NULL;
+        level[0] = unknown ? NAN : 0.5;
+        assert_int_equal(kr_sim_new(&p, &s, NULL), KR_OK);
+        assert_int_equal(kr_sim_tally_new(s, &t, NULL), KR_OK);
+        kr_sim_result none = kr_sim_result_of(s, t, KR_SIM_CERTIFIED, 0);
+        assert_true(isnan(none.mean) && isnan(none.low) && none.broken == 0 && none.fallback == 0);
+        t->draws = 100;
+        t->chosen[KR_SIM_CERTIFIED][0] = 80;
+        t->chosen[KR_SIM_CERTIFIED][1] = 10;
+        t->chosen[KR_SIM_CERTIFIED][2] = 100;
+        kr_sim_result r = kr_sim_result_of(s, t, KR_SIM_CERTIFIED, 0);
+        assert_int_equal(r.broken, 10);
+        assert_int_equal(r.fallback, 10);
+        if (unknown) {
+            assert_true(isnan(r.mean) && isnan(r.median));
+        } else {
+            assert_true(fabs(r.mean - 0.53) < 1e-12);
+            assert_true(fabs(r.sd - sqrt(0.1 * 0.23 * 0.23 + 0.8 * 0.03 * 0.03 + 0.1 * 0.47 * 0.47)) < 1e-12);
+            assert_true(r.low == 0.3 && r.median == 0.5 && r.high == 0.5);
+        }
+        assert_true(kr_sim_result_of(s, t, KR_SIM_CERTIFIED, 1).mean == 0.7);
+        assert_int_equal(kr_sim_result_of(s, t, KR_SIM_CERTIFIED, 1).broken, 0);
+        kr_sim_tally_free(t);
+        kr_sim_free(s);
+    }
 }
 
 static void a_risk_of_exactly_the_target_keeps_the_contract(void **state) {
@@ -223,7 +308,7 @@ static void a_risk_of_exactly_the_target_keeps_the_contract(void **state) {
     assert_int_equal(kr_sim_new(&p, &s, NULL), KR_OK);
     assert_int_equal(kr_sim_tally_new(s, &t, NULL), KR_OK);
     kr_sim_run(s, 0, 500, t, NULL);
-    assert_int_equal(t->empirical[0].broken, 0);
+    assert_int_equal(kr_sim_result_of(s, t, KR_SIM_EMPIRICAL, 0).broken, 0);
     kr_sim_tally_free(t);
     kr_sim_free(s);
     free(w);
@@ -245,13 +330,8 @@ static void any_spread_of_draws_gives_the_same_counts(void **state) {
     kr_sim_tally_add(s, part[2], part[0]);
     kr_sim_tally_add(s, part[2], part[1]);
     assert_int_equal(part[2]->draws, all->draws);
-    assert_int_equal(part[2]->best_family.broken, all->best_family.broken);
-    assert_int_equal(part[2]->best_naive.broken, all->best_naive.broken);
-    for (size_t c = 0; c < METHODS; c++) {
-        assert_int_equal(part[2]->empirical[c].broken, all->empirical[c].broken);
-        assert_int_equal(part[2]->certified[c].fallback, all->certified[c].fallback);
-        assert_true(fabs(part[2]->certified[c].level - all->certified[c].level) < 1e-9);
-    }
+    assert_memory_equal(part[2]->chosen[0], all->chosen[0],
+                        KR_SIM_RULES * METHODS * STEPS * sizeof *all->chosen[0]);
     for (int i = 0; i < 3; i++)
         kr_sim_tally_free(part[i]);
     kr_sim_tally_free(all);
@@ -266,7 +346,9 @@ static void impossible_setups_are_refused(void **state) {
     kr_error err;
     kr_sim_setup p = setup_of(w, 1201, 5);
     assert_int_equal(kr_sim_new(&p, &s, &err), KR_EINVAL);
-    assert_non_null(strstr(err.msg, "multiple of the 12 tasks"));
+    assert_non_null(strstr(err.msg, "no multiple of the 12 tasks, which share them equally; 1212 would be"));
+    p.n = KR_SIM_N_MAX + 8;
+    assert_int_equal(kr_sim_new(&p, &s, &err), KR_EINVAL);
     p = setup_of(w, 1200, 5);
     p.tasks = 13; /* no request of the thirteenth */
     p.n = 1300;
@@ -312,6 +394,7 @@ int main(void) {
         cmocka_unit_test(one_row_of_each_cluster_is_kept),
         cmocka_unit_test(quotas_are_met_or_refused),
         cmocka_unit_test(certified_choices_hold_and_empirical_ones_break),
+        cmocka_unit_test(a_result_is_what_was_booked),
         cmocka_unit_test(a_risk_of_exactly_the_target_keeps_the_contract),
         cmocka_unit_test(any_spread_of_draws_gives_the_same_counts),
         cmocka_unit_test(impossible_setups_are_refused),
