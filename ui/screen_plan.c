@@ -13,7 +13,8 @@ static void put_size(kr_buf *out, int64_t n, int64_t beyond) {
 }
 
 static void put_next(kr_app *a, size_t m, kr_buf *out) {
-    kr_planning_next x = kr_planning_next_of(a->an, m, 10000000);
+    kr_planning_next x = {-1, -1, 0};
+    kr_planning_next_at(a->an, m, NULL, &x, NULL);
     char level[32];
     kr_level_label(a, m, x.candidate, level);
     kr_buf_printf(out, "=  %-22.22s ", kr_calib_method(a->calib, m)->name);

@@ -116,7 +116,8 @@ static kr_status make_sim(const kr_analysis *a, kr_simrun *r, kr_error *err) {
         kr_sim_setup setup = {.rows = p.rows, .tasks = p.tasks, .task = p.task,
                               .methods = kr_calib_methods(c), .length = p.length, .level = p.level,
                               .event = p.event, .n = r->options.n, .eps = k.risk,
-                              .delta = kr_contract_level(&k, 1), .seed = r->options.seed};
+                              .delta = r->options.level.den > 0 ? r->options.level : kr_contract_level(&k, 1),
+                              .seed = r->options.seed};
         int64_t words = (int64_t)kr_calib_policies(c) / 8 + 1;
         st = kr_sim_new(&setup, &r->sim, err);
         r->chunk = CHUNK_WORK / words / r->options.n + 1;

@@ -12,6 +12,7 @@ typedef struct {
     int64_t n;   /* requests per draw; 0: as many as the file has */
     int threads; /* at least 1 */
     uint64_t seed;
+    kr_level level; /* error level; den 0: what the contract's confidence leaves */
 } kr_simrun_options;
 
 /* Draws from the requests of the analysis' split at its contract; `a` is not used after the call. Each

@@ -4,12 +4,9 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include <time.h>
-
 #include "risk/binomial.h"
 #include "risk/compare.h"
 #include "risk/mixture.h"
-#include "risk/plan.h"
 #include "tests/risk/golden.h"
 
 static cJSON *golden;
@@ -235,81 +232,6 @@ static void mcnemar_agrees_with_golden_values(void **state) {
     assert_true(m.mid == 77);
 }
 
-static void power_agrees_with_golden_values(void **state) {
-    (void)state;
-    int count = 0;
-    const cJSON *row;
-    cJSON_ArrayForEach (row, golden_get(golden, "power_binomial")) {
-        double r = strtod(golden_str(row, "R"), NULL);
-        double p = kr_plan_power(golden_int(row, "n"), golden_int(row, "kmax"), r);
-        assert_true(golden_rel(p, golden_num(row, "power")) <= 1e-12);
-        count++;
-    }
-    printf("note: power_binomial: %d entries\n", count);
-    assert_int_equal(count, 56);
-}
-
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void sample_sizes_agree_with_golden_values(void **state) {
-    (void)state;
-    int count = 0;
-    double t0 = seconds();
-    const cJSON *row;
-    cJSON_ArrayForEach (row, golden_get(golden, "sample_size")) {
-        kr_plan_size s;
-        double r = strtod(golden_str(row, "R"), NULL),
-               power = strtod(golden_str(row, "power"), NULL);
-        int64_t most = golden_int(row, "searched_up_to");
-        assert_int_equal(kr_plan_needed(r, power, golden_decimal(row, "eps"),
-                                        golden_level(row, "delta"), 1, most, &s, NULL),
-                         KR_OK);
-        assert_int_equal(s.first, golden_int(row, "n_first"));
-        assert_int_equal(s.stable, golden_int(row, "n_stable"));
-        count++;
-    }
-    printf("note: sample_size: %d entries, %.0f ms each\n", count, (seconds() - t0) * 1e3 / count);
-    assert_int_equal(count, 12);
-    kr_plan_size s = {.first = 77};
-    kr_error err;
-    assert_int_equal(kr_plan_needed(0.06, 0.8, dec("0.05"), level("0.05"), 1, 1000, &s, &err),
-                     KR_EINVAL);
-    assert_int_equal(s.first, 77);
-    assert_int_equal(kr_plan_needed(0.049, 0.8, dec("0.05"), level("0.05"), 12, 1200, &s, &err),
-                     KR_OK);
-    assert_int_equal(s.first, -1);
-    assert_int_equal(s.searched, 1200);
-}
-
-static void more_requests_at_the_same_rate(void **state) {
-    (void)state;
-    kr_dec eps = dec("0.05");
-    kr_level d = level("0.05");
-    assert_int_equal(kr_plan_more(47, 1200, eps, d, 1000000), 0);
-    assert_int_equal(kr_plan_more(60, 1200, eps, d, 1000000), -1); /* at the target: never */
-    int64_t more = kr_plan_more(48, 1200, eps, d, 1000000);
-    assert_true(more > 0 && more < 200);
-    assert_true((48 * (1200 + more) + 1199) / 1200 <= kr_kmax(1200 + more, eps, d));
-    assert_int_equal(kr_plan_more(0, 10, eps, d, 1000000), 49);
-    assert_int_equal(kr_plan_more(55, 1200, eps, d, 1300), -1);
-    assert_int_equal(kr_plan_more(5, 0, eps, d, 1300), -1);
-    /* every size before the answer fails */
-    for (int64_t k = 0; k < 60; k += 3) {
-        more = kr_plan_more(k, 1200, eps, d, 60000);
-        for (int64_t n = 1200; n < 1200 + more; n++)
-            assert_true((k * n + 1199) / 1200 > kr_kmax(n, eps, d));
-    }
-    double t0 = seconds();
-    more = kr_plan_more(49700, 1000000, eps, d, KR_BINOM_N_MAX);
-    printf("note: 49700 of a million at 5 %%: %d more would do, found in %.0f ms\n", (int)more,
-           (seconds() - t0) * 1e3);
-    assert_true(more > 0);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mixtures_agree_with_golden_values),
@@ -320,9 +242,6 @@ int main(void) {
         cmocka_unit_test(any_mixture_and_its_reach),
         cmocka_unit_test(bounds_are_probabilities_at_the_extremes),
         cmocka_unit_test(mcnemar_agrees_with_golden_values),
-        cmocka_unit_test(power_agrees_with_golden_values),
-        cmocka_unit_test(sample_sizes_agree_with_golden_values),
-        cmocka_unit_test(more_requests_at_the_same_rate),
     };
     return cmocka_run_group_tests(tests, load, unload);
 }
