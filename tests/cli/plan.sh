@@ -53,8 +53,9 @@ def recount(name, level, step, top=5000):
     x = load(name)
     assert abs(x["level"] - level) < 1e-15 and x["step"] == step, (name, x["level"], x["step"])
     n = np.arange(step, top + 1, step)
-    kmax = np.array([max((k for k in range(int(binom.ppf(level, m, 0.05)) + 2)
-                          if 20 * (k + 1) <= m and binom.cdf(k, m, 0.05) <= level), default=-1) for m in n])
+    kmax = binom.ppf(level, n, 0.05)
+    kmax = np.where(binom.cdf(kmax, n, 0.05) <= level, kmax, kmax - 1)
+    kmax = np.minimum(kmax, n // 20 - 1)
     assert x["minimum"] == n[np.argmax(kmax >= 0)], name
     for r in x["needed"]:
         has = binom.cdf(kmax, n, r["risk"]) >= 0.8
