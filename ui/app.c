@@ -123,6 +123,7 @@ void kr_app_show(kr_app *a, kr_screen screen) {
     a->screen = screen;
     if (screen == KR_SCREEN_MESSAGES)
         a->text.at = (int)a->n_messages;
+    kr_reeval_look(a);
     kr_facts_refresh(a);
 }
 
@@ -238,7 +239,9 @@ int kr_app_job_fd(const kr_app *a) {
     return fd >= 0 || one == NULL ? fd : kr_job_fd(one);
 }
 
-bool kr_app_busy(const kr_app *a) { return kr_reeval_busy(a) || kr_sim_running(a) || kr_sim_wanted(a); }
+bool kr_app_busy(const kr_app *a) {
+    return kr_reeval_busy(a) || kr_reeval_reading(a) || kr_sim_running(a) || kr_sim_wanted(a);
+}
 bool kr_app_hear(kr_app *a) { return kr_reeval_poll(a); }
 void kr_app_wait(kr_app *a) { kr_reeval_wait(a); }
 

@@ -148,6 +148,7 @@ static const member members[] = {
     {"answer", TEXT, AT(answer)},
     {"message", TEXT, AT(message)},
     {"phase", TEXT, AT(phase)},
+    {"requests_sha256", TEXT, AT(requests_sha256)},
     {"request", COUNT, AT(request)},
     {"of", COUNT, AT(of)},
     {"done", COUNT, AT(done)},
@@ -276,6 +277,7 @@ void kr_eval_line_free(kr_eval_line *l) {
     free(l->answer);
     free(l->message);
     free(l->phase);
+    free(l->requests_sha256);
     free(l->pieces);
     free(l->piece_at);
     kr_eval_heads_free(&l->heads);

@@ -31,7 +31,7 @@ typedef struct {
 
 typedef struct {
     kr_eval_line_event event;
-    char *id, *answer, *message, *phase; /* NULL where absent or null */
+    char *id, *answer, *message, *phase, *requests_sha256; /* NULL where absent or null */
     int64_t request, of, done, total, index;     /* -1 where absent */
     int64_t prompt_tokens, n, bytes, steps, failed, peak_bytes;
     int64_t parted, n_tokens;

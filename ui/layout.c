@@ -257,18 +257,18 @@ static void reeval_screen(kr_layout *l, kr_rect body) {
     l->pane[KR_PANE_LINE] = top(&body, 1);
     if (l->step == KR_STEP_ONE) {
         kr_rect in = open_box(l, body);
-        l->pane[KR_PANE_EVAL] = next(&in, 2);
+        l->pane[KR_PANE_EVAL] = next(&in, 3);
         l->pane[KR_PANE_JOB] = next(&in, 5);
         l->pane[KR_PANE_RESULTS] = in;
         return;
     }
     if (l->step >= KR_STEP_DASHBOARD) {
-        kr_rect head = top(&body, 11);
+        kr_rect head = top(&body, 12);
         l->pane[KR_PANE_JOBS] = right(&head, head.w * 42 / 100);
-        l->pane[KR_PANE_EVAL] = top(&head, 4);
+        l->pane[KR_PANE_EVAL] = top(&head, 5);
         l->pane[KR_PANE_JOB] = head;
     } else {
-        l->pane[KR_PANE_EVAL] = top(&body, 4);
+        l->pane[KR_PANE_EVAL] = top(&body, 5);
         l->pane[KR_PANE_JOB] = top(&body, 7);
     }
     l->pane[KR_PANE_RESULTS] = body;

@@ -48,6 +48,7 @@ kr_status kr_print_screen(const char *path, const kr_print_options *o, char **ou
         kr_app_wait(a);
         k += n;
     }
+    kr_app_wait(a); /* for what the screen itself has read */
     if (kr_app_waiting(a))
         kr_app_settle(a);
     kr_app_finish(a);

@@ -18,52 +18,7 @@
 
 enum { USUAL_SAMPLES = 100 };
 
-/* --- where model and requests are ------------------------------------------------------------- */
-
-static bool readable(const char *path) { return path[0] != '\0' && access(path, R_OK) == 0; }
-
-/* `name` in the directory of the calibration file. */
-static void beside(const char *path, const char *name, char out[512]) {
-    const char *file = kr_file_name(path);
-    if (snprintf(out, 512, "%.*s%s", (int)(file - path), path, name) >= 512)
-        out[0] = '\0';
-}
-
-/* A source that the calibration file names, as named or beside the file. */
-static bool from_sources(const kr_app *a, const char *role, char out[512]) {
-    const kr_calib_meta *m = kr_calib_meta_of(a->calib);
-    for (size_t i = 0; i < m->n_sources; i++) {
-        const kr_source *s = &m->sources[i];
-        if (s->role == NULL || s->path == NULL || strcmp(s->role, role) != 0)
-            continue;
-        beside(a->path, kr_file_name(s->path), out);
-        if (readable(out))
-            return true;
-        if (snprintf(out, 512, "%s", s->path) < 512 && readable(out))
-            return true;
-    }
-    out[0] = '\0';
-    return false;
-}
-
-/* NAME-requests.jsonl beside NAME.jsonl, then what the file says it was measured from. */
-static void find_requests(const kr_app *a, char out[512]) {
-    char name[300];
-    const char *file = kr_file_name(a->path), *dot = strrchr(file, '.');
-    int stem = (int)(dot != NULL ? dot - file : (long)strlen(file));
-    snprintf(name, sizeof name, "%.*s-requests.jsonl", stem < 200 ? stem : 200, file);
-    beside(a->path, name, out);
-    if (!readable(out))
-        from_sources(a, "requests", out);
-}
-
-static void find_model(const kr_app *a, const char *requests, char out[512]) {
-    if (from_sources(a, "model", out) || requests[0] == '\0')
-        return;
-    beside(a->path, "mini-llama.gguf", out); /* the bundled one, where its requests are, too */
-    if (!readable(out))
-        out[0] = '\0';
-}
+/* --- beginning and end -------------------------------------------------------------------------- */
 
 kr_reeval *kr_reeval_new(const kr_app *a) {
     kr_reeval *r = calloc(1, sizeof *r);
@@ -80,8 +35,8 @@ kr_reeval *kr_reeval_new(const kr_app *a) {
     r->threads = cores > 2 ? (size_t)cores - 1 : 1;
     r->max_seconds = 600;
     r->max_bytes = (size_t)4 << 30;
-    find_requests(a, r->requests);
-    find_model(a, r->requests, r->model);
+    kr_re_find_requests(a, r->requests);
+    kr_re_find_model(a, r->requests, r->model);
     return r;
 }
 
@@ -105,17 +60,6 @@ static void free_measures(kr_reeval *r) {
     r->n_m = r->cap_m = 0;
 }
 
-static void free_requests(kr_reeval *r) {
-    for (size_t i = 0; r->file != NULL && r->full != NULL && i < r->file->n; i++)
-        kr_re_full_free(&r->full[i]);
-    free(r->full);
-    free(r->row);
-    kr_sample_requests_free(r->file);
-    r->full = NULL;
-    r->row = NULL;
-    r->file = NULL;
-}
-
 static void forget(kr_reeval *r) {
     for (size_t i = 0; i < r->n_runs; i++)
         free_run(&r->run[i]);
@@ -123,7 +67,7 @@ static void forget(kr_reeval *r) {
     r->n_runs = r->shown = 0;
     r->one_again = false;
     free_measures(r);
-    free_requests(r);
+    kr_re_free_files(r);
 }
 
 void kr_reeval_free(kr_reeval *r) {
@@ -137,77 +81,10 @@ void kr_reeval_forget(kr_app *a) {
     forget(a->re);
     if (a->screen == KR_SCREEN_REQUEST)
         a->screen = KR_SCREEN_REEVAL;
+    kr_reeval_look(a);
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
-
-typedef struct {
-    const char *id;
-    size_t q;
-} id_ref;
-
-static int by_id(const void *x, const void *y) {
-    return strcmp(((const id_ref *)x)->id, ((const id_ref *)y)->id);
-}
-
-/* Which row of the calibration set each request is. */
-static void match_rows(const kr_app *a, kr_reeval *r, id_ref *ref) {
-    char id[512];
-    size_t n = r->file->n;
-    for (size_t q = 0; q < n; q++) {
-        ref[q] = (id_ref){r->file->item[q].id, q};
-        r->row[q] = KR_RE_NO_ROW;
-    }
-    qsort(ref, n, sizeof *ref, by_id);
-    for (size_t row = 0; row < kr_calib_rows(a->calib); row++) {
-        kr_request c = kr_calib_row(a->calib, row);
-        if (c.id_len >= sizeof id)
-            continue;
-        memcpy(id, c.id, c.id_len);
-        id[c.id_len] = '\0';
-        const id_ref *hit = bsearch(&(id_ref){id, 0}, ref, n, sizeof *ref, by_id);
-        if (hit != NULL)
-            r->row[hit->q] = row;
-    }
-}
-
-static bool no_files(kr_app *a) {
-    kr_reeval *r = a->re;
-    if (r->requests[0] == '\0')
-        kr_app_say(a, true, "no requests that belong to this file; :eval requests FILE names them");
-    else if (r->model[0] == '\0')
-        kr_app_say(a, true, "no model that belongs to this file; :eval model FILE names one");
-    return r->requests[0] == '\0' || r->model[0] == '\0';
-}
-
-/* Reads the requests when they are first needed. */
-static bool have_requests(kr_app *a) {
-    kr_reeval *r = a->re;
-    kr_error err;
-    if (r->file != NULL)
-        return true;
-    if (no_files(a))
-        return false;
-    if (kr_sample_requests_read(r->requests, &r->file, &err) != KR_OK) {
-        kr_app_say(a, true, "%s", err.msg);
-        return false;
-    }
-    id_ref *ref = calloc(r->file->n + 1, sizeof *ref);
-    r->row = calloc(r->file->n + 1, sizeof *r->row);
-    r->full = calloc(r->file->n + 1, sizeof *r->full);
-    bool ok = ref != NULL && r->row != NULL && r->full != NULL;
-    if (ok)
-        match_rows(a, r, ref);
-    else
-        free_requests(r);
-    free(ref);
-    return ok;
-}
-
-static bool in_split(const kr_app *a, size_t row) {
-    return row == KR_RE_NO_ROW ||
-           kr_calib_row(a->calib, row).split == kr_analysis_options_of(a->an).split;
-}
+/* --- drawing requests -------------------------------------------------------------------------- */
 
 /* Requests of a task (NULL: of all) in a random order, those with stored results if there are any;
  * only events of the policy where `events`. Returns how many, *out is the caller's. */
@@ -222,7 +99,7 @@ static size_t draw(const kr_app *a, const char *task, bool events, size_t **out)
         known += r->row[i] != KR_RE_NO_ROW;
     for (size_t i = 0; q != NULL && i < r->file->n; i++) {
         size_t row = r->row[i];
-        bool wanted = (known == 0 || row != KR_RE_NO_ROW) && in_split(a, row) &&
+        bool wanted = (known == 0 || row != KR_RE_NO_ROW) && kr_re_in_split(a, row) &&
                       (task == NULL || strcmp(r->file->item[i].task, task) == 0);
         if (events)
             wanted = wanted && row != KR_RE_NO_ROW &&
@@ -407,7 +284,9 @@ static void open_row(kr_app *a) {
         return;
     long q = request_of(a->re, a->f.requests[a->requests.at].row);
     if (q < 0)
-        kr_app_say(a, true, "%s lacks this request; :eval requests FILE takes a file that has it",
+        kr_app_say(a, true,
+                   "%zu of %lld rows are in %s, not this one; :eval requests FILE takes others",
+                   kr_reeval_rows(a), (long long)kr_analysis_n(a->an),
                    kr_file_name(a->re->requests));
     else
         kr_reeval_open(a, (size_t)q);
@@ -419,7 +298,7 @@ void kr_reeval_start_here(kr_app *a) {
         kr_app_say(a, false, "job %d is at work; c on Re-eval (5) cancels it", running(r)->number);
         return;
     }
-    if (!have_requests(a) || !known_level(a)) {
+    if (!kr_re_have_requests(a) || !known_level(a)) {
         if (a->screen != KR_SCREEN_REEVAL)
             kr_app_show(a, KR_SCREEN_REEVAL);
         return;
@@ -452,7 +331,7 @@ bool kr_reeval_busy(const kr_app *a) {
 bool kr_reeval_sampling(const kr_app *a) { return running(a->re) != NULL; }
 
 void kr_reeval_wait(kr_app *a) {
-    while (kr_reeval_busy(a)) {
+    while (kr_reeval_busy(a) || kr_reeval_reading(a)) {
         kr_reeval_poll(a);
         nanosleep(&(struct timespec){.tv_nsec = 2 * 1000 * 1000}, NULL);
     }
@@ -521,7 +400,7 @@ static bool set_path(kr_app *a, char out[512], const char *value) {
         kr_app_say(a, true, "a job is at work; cancel it first");
         return false;
     }
-    if (!readable(value) || strlen(value) >= 512) {
+    if (!kr_re_readable(value) || strlen(value) >= 512) {
         kr_app_say(a, true, "cannot read '%s'", value);
         return false;
     }

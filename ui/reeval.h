@@ -13,10 +13,11 @@
 #include "sample/request.h"
 #include "ui/eval_line.h"
 #include "ui/job.h"
+#include "ui/reeval_fetch.h"
 
 typedef struct kr_app kr_app;
 
-enum { KR_RE_RUNS = 24, KR_RE_SAMPLES = 4000, KR_RE_NICE = 10 };
+enum { KR_RE_RUNS = 24, KR_RE_SAMPLES = 4000, KR_RE_NICE = 10, KR_RE_WHY = 200 };
 #define KR_RE_NO_ROW ((size_t)-1)
 
 /* One request under one policy. */
@@ -51,6 +52,7 @@ typedef struct {
     size_t *result;    /* [n_result] of the measures, request after request */
     size_t n_result, failed, odd; /* odd: lines that could not be understood */
     bool random;       /* a random sample, not chosen requests */
+    bool others;       /* the child read other requests than this process */
     char what[96];     /* "sample of 100", "events of vt" */
     kr_job *job;       /* NULL once it has ended */
     kr_job_state state;
@@ -71,7 +73,11 @@ typedef struct {
     double max_seconds;
     size_t max_bytes;
 
-    kr_sample_requests *file; /* NULL until a job is asked for */
+    kr_fetch *requests_fetch, *model_fetch; /* at work; NULL none */
+    char requests_error[300], model_sha256[KR_SHA256_HEX];
+    kr_stamp model_stamp;
+    bool model_known; /* it was hashed; "" when it could not be read */
+    kr_sample_requests *file; /* NULL until they are read */
     size_t *row;              /* [file->n] of the calibration set, KR_RE_NO_ROW: none */
     kr_full_run *full;        /* [file->n] */
     kr_measure *m;
@@ -92,6 +98,29 @@ kr_reeval *kr_reeval_new(const kr_app *a); /* NULL: memory */
 void kr_reeval_free(kr_reeval *r);         /* ends all children; NULL is allowed */
 /* Everything measured belongs to a calibration set: for when another one is read. */
 void kr_reeval_forget(kr_app *a);
+
+/* --- the files that are worked on ---------------------------------------------------------------- */
+/* Begins to read and hash them where a screen shows something of it. */
+void kr_reeval_look(kr_app *a);
+bool kr_reeval_reading(const kr_app *a);
+/* Rows of the present split that the requests have a text for. */
+size_t kr_reeval_rows(const kr_app *a);
+
+/* A file against the hashes that the calibration file names. */
+typedef enum {
+    KR_SOURCE_UNNAMED,   /* it names none */
+    KR_SOURCE_UNCHECKED, /* not read yet */
+    KR_SOURCE_SAME,
+    KR_SOURCE_PART,      /* named as a part of the requests */
+    KR_SOURCE_OTHER
+} kr_source_match;
+kr_source_match kr_reeval_requests_match(const kr_app *a);
+kr_source_match kr_reeval_model_match(const kr_app *a);
+
+/* Whether results may be compared with the stored utilities; `why` says why not, or why that is not
+ * known, else it is "". u: the job, NULL for what would be started now. */
+typedef enum { KR_COMPARABLE_YES, KR_COMPARABLE_UNKNOWN, KR_COMPARABLE_NO } kr_comparable;
+kr_comparable kr_reeval_comparable(const kr_app *a, const kr_re_run *u, char why[KR_RE_WHY]);
 
 /* Starts what `r` means on the present screen. */
 void kr_reeval_start_here(kr_app *a);

@@ -121,6 +121,12 @@ static bool on_error(hearing *h, const kr_eval_line *l) {
     return true;
 }
 
+/* The child reads the requests after this process did, and may have met others. */
+static void on_start(hearing *h, const kr_eval_line *l) {
+    const char *mine = h->a->re->file->sha256;
+    h->u->others = l->requests_sha256 != NULL && strcmp(l->requests_sha256, mine) != 0;
+}
+
 static bool take_event(hearing *h, kr_eval_line *l) {
     kr_re_run *u = h->u;
     bool about_request = l->event >= KR_EVAL_LINE_PROGRESS && l->event <= KR_EVAL_LINE_ERROR;
@@ -133,7 +139,7 @@ static bool take_event(hearing *h, kr_eval_line *l) {
     case KR_EVAL_LINE_RESULT: return on_result(h, l);
     case KR_EVAL_LINE_ERROR: return on_error(h, l);
     case KR_EVAL_LINE_END: u->seconds = l->seconds; u->peak = l->peak_bytes; return true;
-    case KR_EVAL_LINE_START:
+    case KR_EVAL_LINE_START: on_start(h, l); return true;
     case KR_EVAL_LINE_OTHER: return true;
     }
     return true;
@@ -200,7 +206,8 @@ static bool poll_one(kr_app *a, kr_re_run *u) {
 
 bool kr_reeval_poll(kr_app *a) {
     kr_reeval *r = a->re;
-    bool news = r->n_runs > 0 && poll_one(a, &r->run[r->n_runs - 1]);
+    bool news = kr_re_take_files(a);
+    news |= r->n_runs > 0 && poll_one(a, &r->run[r->n_runs - 1]);
     news |= poll_one(a, &r->one);
     if (r->one_again && r->one.job == NULL) {
         r->one_again = false;
@@ -242,6 +249,30 @@ static void put_tasks(const kr_app *a, const kr_re_run *u, kr_buf *b) {
     kr_buf_puts(b, "]");
 }
 
+/* What was evaluated, as `kvrisk calibrate` names it. */
+static void put_sources(const kr_app *a, kr_buf *b) {
+    const kr_reeval *r = a->re;
+    kr_buf_puts(b, ",\"sources\":[{\"path\":");
+    kr_json_put_string(b, r->model);
+    if (r->model_known && r->model_sha256[0] != '\0')
+        put_named(b, "sha256", r->model_sha256);
+    kr_buf_puts(b, ",\"role\":\"model\"},{\"path\":");
+    kr_json_put_string(b, r->requests);
+    put_named(b, "sha256", r->file->sha256);
+    kr_buf_puts(b, ",\"role\":\"requests\"}]");
+}
+
+/* Whether the stored utilities beside the results are of the same requests and the same model. */
+static void put_comparison(const kr_app *a, const kr_re_run *u, kr_buf *b) {
+    static const char *const words[] = {"true", "null", "false"};
+    char why[KR_RE_WHY];
+    kr_comparable c = kr_reeval_comparable(a, u, why);
+    put_named(b, "calibration_sha256", kr_calib_sha256(a->calib));
+    kr_buf_printf(b, ",\"comparable\":%s", words[c]);
+    if (why[0] != '\0')
+        put_named(b, "comparable_why", why);
+}
+
 static void put_header(const kr_app *a, const kr_re_run *u, kr_buf *b) {
     const kr_calib_meta *m = kr_calib_meta_of(a->calib);
     const kr_policy *p = kr_calib_policy(a->calib, u->policies[0]);
@@ -263,7 +294,8 @@ static void put_header(const kr_app *a, const kr_re_run *u, kr_buf *b) {
     kr_json_put_dec(b, p->has_threshold ? p->threshold : p->retention);
     kr_buf_printf(b, "}],\"note\":\"re-evaluated: %zu of %zu %s requests\"", u->n_result, u->n_want,
                   u->random ? "randomly drawn" : "chosen");
-    put_named(b, "calibration_sha256", kr_calib_sha256(a->calib));
+    put_sources(a, b);
+    put_comparison(a, u, b);
     put_named(b, "job", kr_job_state_name(u->job != NULL ? KR_JOB_RUNNING : u->state));
     kr_buf_puts(b, "}\n");
 }

@@ -27,6 +27,35 @@ static int pair(kr_view *v, kr_rect in, int x, int y, const char *label, const c
 
 /* --- what is asked for ------------------------------------------------------------------------ */
 
+/* "100 of 700 rows can be re-evaluated", and how far their results can be compared. */
+static void draw_files(kr_view *v, kr_rect in, int y) {
+    static const char *const words[] = {[KR_SOURCE_SAME] = "the requests measured",
+                                        [KR_SOURCE_PART] = "part of the requests measured"};
+    const kr_app *a = v->a;
+    char s[160], why[KR_RE_WHY];
+    if (a->re->file == NULL) {
+        const char *none = "no row can be re-evaluated: :eval requests FILE names the requests";
+        bool dim = a->re->requests_fetch != NULL || a->re->requests[0] == '\0';
+        kr_canvas_field(v->c, in, 0, y, in.w, KR_LEFT, dim ? KR_ROLE_DIM : KR_ROLE_WARN,
+                        a->re->requests[0] == '\0' ? none
+                        : dim                      ? "reading the requests ..."
+                                                   : a->re->requests_error);
+        return;
+    }
+    snprintf(s, sizeof s, "%zu of %lld rows", kr_reeval_rows(a), (long long)kr_analysis_n(a->an));
+    int x = kr_canvas_str(v->c, in, 0, y, KR_ROLE_VALUE, s) + 1;
+    x += kr_canvas_str(v->c, in, x, y, KR_ROLE_DIM, "can be re-evaluated") + 2;
+    kr_comparable c = kr_reeval_comparable(a, NULL, why);
+    if (c == KR_COMPARABLE_NO)
+        snprintf(s, sizeof s, "NOT COMPARABLE with the stored");
+    else if (c == KR_COMPARABLE_UNKNOWN)
+        snprintf(s, sizeof s, "%.150s", why);
+    else
+        snprintf(s, sizeof s, "%s, same model", words[kr_reeval_requests_match(a)]);
+    kr_canvas_field(v->c, in, x, y, in.w - x, KR_LEFT,
+                    c == KR_COMPARABLE_NO ? KR_ROLE_WARN : KR_ROLE_DIM, s);
+}
+
 void kr_draw_eval(kr_view *v, kr_rect r) {
     kr_app *a = v->a;
     const kr_reeval *e = a->re;
@@ -48,6 +77,7 @@ void kr_draw_eval(kr_view *v, kr_rect r) {
     snprintf(s, sizeof s, "%.0f s", e->max_seconds);
     x = pair(v, in, x, 1, "limit", s);
     kr_canvas_str(v->c, in, x, 1, KR_ROLE_VALUE, e->protocol);
+    draw_files(v, in, 2);
 }
 
 /* --- the job ---------------------------------------------------------------------------------- */
@@ -75,10 +105,14 @@ static void draw_progress(kr_view *v, kr_rect in, const kr_re_run *u) {
     kr_canvas_str(v->c, in, x, 0, KR_ROLE_TEXT, s);
 }
 
-static void draw_events(kr_view *v, kr_rect in, const kr_re_sums *s) {
+static void draw_events(kr_view *v, kr_rect in, const kr_re_sums *s, bool comparable) {
     char text[160];
     snprintf(text, sizeof text, "%zu of %zu", s->events, s->n);
     int x = pair(v, in, 0, 1, "events", text);
+    if (!comparable) {
+        kr_canvas_str(v->c, in, x, 1, KR_ROLE_WARN, "not comparable with the stored utilities");
+        return;
+    }
     snprintf(text, sizeof text, "%zu of %zu", s->stored_events, s->stored_n);
     x = pair(v, in, x, 1, "stored", text);
     snprintf(text, sizeof text, "%zu of %zu", s->agree, s->stored_n);
@@ -97,12 +131,15 @@ static double needed(const kr_contract *c) {
     return ceil(log1p(-kr_dec_double(c->confidence)) / log1p(-kr_dec_double(c->risk)) - 1e-9);
 }
 
-static void draw_interval(kr_view *v, kr_rect in, const kr_re_run *u, const kr_re_sums *s) {
+/* `why`: the results cannot be compared; "" when they can. */
+static void draw_interval(kr_view *v, kr_rect in, const kr_re_run *u, const kr_re_sums *s,
+                          const char *why) {
     const kr_app *a = v->a;
     kr_contract c = kr_analysis_contract(a->an);
     char text[300], conf[40], risk[40];
     kr_field_text(a, KR_FIELD_CONFIDENCE, conf);
     kr_field_text(a, KR_FIELD_RISK, risk);
+    kr_canvas_field(v->c, in, 0, 3, in.w, KR_LEFT, KR_ROLE_WARN, why);
     if (!u->random) {
         kr_canvas_field(v->c, in, 0, 2, in.w, KR_LEFT, KR_ROLE_DIM,
                         "chosen requests: their rate of events says nothing of the others");
@@ -111,6 +148,8 @@ static void draw_interval(kr_view *v, kr_rect in, const kr_re_run *u, const kr_r
     snprintf(text, sizeof text, "rate %.1f %% to %.1f %% at %s whenever you stop; exploratory",
              100 * s->lo, 100 * s->hi, conf);
     kr_canvas_field(v->c, in, 0, 2, in.w, KR_LEFT, KR_ROLE_TEXT, text);
+    if (why[0] != '\0')
+        return;
     double need = needed(&c);
     if ((double)s->n < need)
         snprintf(text, sizeof text,
@@ -141,14 +180,18 @@ static void draw_remark(kr_view *v, kr_rect in, const kr_re_run *u) {
 void kr_draw_job(kr_view *v, kr_rect r) {
     kr_app *a = v->a;
     const kr_re_run *u = kr_reeval_shown(a);
-    char title[200] = "no job yet", name[128];
+    char title[200] = "no job yet", name[128], why[KR_RE_WHY];
     if (u != NULL) {
         policy_label(a, u->method, u->policies[0], name);
         snprintf(title, sizeof title, "job %d: %s", u->number, name);
     }
     kr_rect in = kr_view_pane(v, r, title, u != NULL ? u->what : NULL);
+    kr_comparable c = kr_reeval_comparable(a, u, why);
     if (u == NULL) {
-        kr_canvas_wrap(v->c, in, KR_ROLE_DIM,
+        bool no = c == KR_COMPARABLE_NO;
+        if (no)
+            kr_canvas_field(v->c, in, 0, 0, in.w, KR_LEFT, KR_ROLE_WARN, why);
+        kr_canvas_wrap(v->c, (kr_rect){in.x, in.y + no, in.w, in.h - no}, KR_ROLE_DIM,
                        "r answers sample requests anew, with full KV and with this policy, and "
                        "compares with the stored results. On Tasks (4) it takes the events of the "
                        "task, on the list of requests the one request, with a look inside.");
@@ -156,8 +199,8 @@ void kr_draw_job(kr_view *v, kr_rect r) {
     }
     kr_re_sums s = kr_reeval_sums(a, u);
     draw_progress(v, in, u);
-    draw_events(v, in, &s);
-    draw_interval(v, in, u, &s);
+    draw_events(v, in, &s, c != KR_COMPARABLE_NO);
+    draw_interval(v, in, u, &s, c == KR_COMPARABLE_NO ? why : "");
     draw_remark(v, in, u);
 }
 
@@ -216,7 +259,8 @@ static void stored_text(const kr_app *a, const kr_measure *m, char full[24], cha
     utility_text(kr_calib_utility(a->calib, row, m->policy), policy);
 }
 
-static void result_row(kr_view *v, kr_rect in, int y, const kr_measure *m, int64_t tolerance) {
+static void result_row(kr_view *v, kr_rect in, int y, const kr_measure *m, int64_t tolerance,
+                       bool comparable) {
     const kr_app *a = v->a;
     const kr_sample_request *q = &a->re->file->item[m->q];
     bool missing = m->full == KR_MISSING || m->utility == KR_MISSING;
@@ -238,19 +282,23 @@ static void result_row(kr_view *v, kr_rect in, int y, const kr_measure *m, int64
     x = right_field(v, in, x, y, KR_ROLE_DIM, policy);
     utility_text(missing ? KR_MISSING : m->full - m->utility, s);
     x = right_field(v, in, x, y, event ? KR_ROLE_FALL : KR_ROLE_VALUE, s);
-    bool differs = a->re->row[m->q] != KR_RE_NO_ROW && !kr_reeval_agrees(a, m);
+    bool differs = comparable && a->re->row[m->q] != KR_RE_NO_ROW && !kr_reeval_agrees(a, m);
     x += kr_canvas_str(v->c, in, x, y, KR_ROLE_FALL, event ? " event" : differs ? "      " : "");
     kr_canvas_str(v->c, in, x, y, KR_ROLE_WARN, differs ? " differs" : "");
 }
 
 void kr_draw_results(kr_view *v, kr_rect r) {
     kr_app *a = v->a;
-    char note[64];
+    char note[64], why[KR_RE_WHY];
     int64_t tolerance = 0;
+    bool comparable = kr_reeval_comparable(a, kr_reeval_shown(a), why) != KR_COMPARABLE_NO;
     int n = (int)kr_reeval_listed_count(a);
     kr_dec_nano(kr_analysis_contract(a->an).tolerance, &tolerance);
     snprintf(note, sizeof note, "%d%s", n, a->re->differing ? " that differ from the stored" : "");
-    kr_rect in = kr_view_pane(v, r, "results beside the stored utilities", n > 0 ? note : NULL);
+    kr_rect in = kr_view_pane(v, r,
+                              comparable ? "results beside the stored utilities"
+                                         : "results; the stored utilities are not comparable",
+                              n > 0 ? note : NULL);
     kr_rect list = {in.x, in.y + 1, in.w, in.h - 1};
     if (a->results.at >= n)
         a->results.at = n > 0 ? n - 1 : 0;
@@ -262,7 +310,7 @@ void kr_draw_results(kr_view *v, kr_rect r) {
     a->results.top = kr_list_top(n, list.h, a->results.at, a->results.top);
     for (int y = 0; y < list.h && a->results.top + y < n; y++) {
         int i = a->results.top + y;
-        result_row(v, list, y, kr_reeval_listed(a, (size_t)i), tolerance);
+        result_row(v, list, y, kr_reeval_listed(a, (size_t)i), tolerance, comparable);
         if (i != a->results.at)
             continue;
         kr_canvas_field(v->c, list, 0, y, 2, KR_LEFT, KR_ROLE_KEY, "▸");

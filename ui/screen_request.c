@@ -79,8 +79,11 @@ static void draw_utilities(kr_view *v, kr_rect in, const kr_measure *m) {
     x += kr_canvas_str(v->c, in, x, 1, event ? KR_ROLE_FALL : KR_ROLE_CERT, s) + 2;
     if (row == KR_RE_NO_ROW)
         return;
-    utility_text(kr_calib_utility(a->calib, row, m->policy), s);
-    put(v, in, x, 1, kr_reeval_agrees(a, m) ? KR_ROLE_DIM : KR_ROLE_WARN, "stored", s);
+    char why[KR_RE_WHY];
+    bool comparable = kr_reeval_comparable(a, &a->re->one, why) != KR_COMPARABLE_NO;
+    utility_text(kr_calib_utility(a->calib, row, m->policy), utility);
+    snprintf(s, sizeof s, "%s%s", utility, comparable ? "" : ", not comparable");
+    put(v, in, x, 1, comparable && kr_reeval_agrees(a, m) ? KR_ROLE_DIM : KR_ROLE_WARN, "stored", s);
 }
 
 static void draw_costs(kr_view *v, kr_rect in, const kr_measure *m, const kr_full_run *f) {

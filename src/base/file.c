@@ -546,7 +546,17 @@ void kr_lines_close(kr_lines *r) {
     free(r);
 }
 
+static bool always(void *arg) {
+    (void)arg;
+    return true;
+}
+
 kr_status kr_file_sha256(const char *path, char hex[KR_SHA256_HEX], kr_error *err) {
+    return kr_file_sha256_while(path, always, NULL, hex, err);
+}
+
+kr_status kr_file_sha256_while(const char *path, bool (*go)(void *arg), void *arg,
+                               char hex[KR_SHA256_HEX], kr_error *err) {
     struct stat st;
     int fd = open_for_reading(path, &st, err);
     if (fd < 0)
@@ -556,12 +566,15 @@ kr_status kr_file_sha256(const char *path, char hex[KR_SHA256_HEX], kr_error *er
     EVP_MD_CTX *sha = EVP_MD_CTX_new();
     bool ok = buf != NULL && sha != NULL && EVP_DigestInit_ex(sha, EVP_sha256(), NULL) == 1;
     ssize_t r = 0;
-    while (ok && (r = read_some(fd, buf, CHUNK)) > 0)
+    bool on = true;
+    while (ok && (on = go(arg)) && (r = read_some(fd, buf, CHUNK)) > 0)
         EVP_DigestUpdate(sha, buf, (size_t)r);
     int e = errno;
     kr_status status = KR_OK;
     if (!ok)
         status = kr_fail(err, KR_ENOMEM, "%s: out of memory", path);
+    else if (!on)
+        status = kr_fail(err, KR_ECANCELED, "%s: canceled", path);
     else if (r < 0)
         status = kr_fail(err, KR_EIO, "%s: cannot read: %s", path, strerror(e));
     else if (EVP_DigestFinal_ex(sha, digest, &n) == 1)

@@ -51,6 +51,9 @@ kr_status kr_file_read(const char *path, size_t max, char **data, size_t *len, k
 
 /* SHA-256 of a file's bytes, in lower-case hex. */
 kr_status kr_file_sha256(const char *path, char hex[KR_SHA256_HEX], kr_error *err);
+/* The same, asking before every quarter of a megabyte whether to go on; KR_ECANCELED when not. */
+kr_status kr_file_sha256_while(const char *path, bool (*go)(void *arg), void *arg,
+                               char hex[KR_SHA256_HEX], kr_error *err);
 
 /* SHA-256 of bytes in memory. */
 kr_status kr_sha256(const void *data, size_t len, char hex[KR_SHA256_HEX], kr_error *err);

@@ -18,6 +18,9 @@ sum=$(sha256sum <$s/mini-llama.gguf | cut -d' ' -f1)
 head -n 1 $s/mini-ruler.jsonl | grep -q "\"sha256\":\"$sum\",\"role\":\"model\"" ||
     fail "measured with another model"
 head -n 100 "$t/requests.jsonl" | cmp - $s/mini-ruler-requests.jsonl || fail "the first 100 requests differ"
+sum=$(sha256sum <$s/mini-ruler-requests.jsonl | cut -d' ' -f1)
+head -n 1 $s/mini-ruler.jsonl | grep -q "\"sha256\":\"$sum\",\"role\":\"requests_part\"" ||
+    fail "the sample does not know its first 100 requests"
 
 ./kvrisk calibrate --model $s/mini-llama.gguf --requests $s/mini-ruler-requests.jsonl --limit 20 \
     --protocol query_aware -o "$t/again.jsonl" \

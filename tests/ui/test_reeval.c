@@ -158,6 +158,134 @@ static void results_stand_beside_the_stored_ones_and_can_be_kept(void **state) {
     kr_app_free(a);
 }
 
+/* --- the files that were evaluated -------------------------------------------------------------- */
+
+/* What :results writes. The caller frees it. */
+static char *written(kr_app *a) {
+    char path[] = "/tmp/kvrisk-test-XXXXXX", command[80], *text = NULL;
+    size_t n;
+    close(mkstemp(path));
+    unlink(path);
+    snprintf(command, sizeof command, ":results %s\n", path);
+    press(a, command);
+    assert_int_equal(kr_file_read(path, 1 << 20, &text, &n, NULL), KR_OK);
+    kr_calib *c = NULL;
+    assert_int_equal(kr_calib_load(path, &c, NULL), KR_OK);
+    kr_calib_free(c);
+    unlink(path);
+    return text;
+}
+
+static void expect_written(kr_app *a, const char *part) {
+    char *text = written(a);
+    if (strstr(text, part) == NULL)
+        fail_msg("not written: %s\n%.1200s", part, text);
+    free(text);
+}
+
+/* A copy of the requests that differs in one blank at its end: every text is the same, the hash not. */
+static void other_requests(char path[]) {
+    char *text = NULL;
+    size_t n;
+    assert_int_equal(kr_file_read(DIR "small-requests.jsonl", 1 << 20, &text, &n, NULL), KR_OK);
+    text[n - 1] = ' '; /* the last line feed */
+    close(mkstemp(path));
+    assert_int_equal(kr_file_write(path, text, n, true, NULL), KR_OK);
+    free(text);
+}
+
+static void files_that_were_measured_are_compared(void **state) {
+    (void)state;
+    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    press(a, "5");
+    expect(a, "12 of 12 rows can be re-evaluated  the requests measured, same model", true);
+    press(a, "r");
+    expect(a, "same utilities 12 of 12", true);
+    expect_written(a, "\"comparable\":true,\"job\":\"done\"");
+    kr_app_free(a);
+}
+
+static void other_requests_are_not_comparable(void **state) {
+    (void)state;
+    char path[] = "/tmp/kvrisk-test-XXXXXX", command[80];
+    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    other_requests(path);
+    snprintf(command, sizeof command, "5:eval requests %s\n", path);
+    press(a, command);
+    expect(a, "12 of 12 rows can be re-evaluated  NOT COMPARABLE", true);
+    expect(a, "is not the file these results were measured on", true);
+    press(a, "r");
+    expect(a, "not comparable with the stored utilities", true);
+    expect(a, "results; the stored utilities are not comparable", true);
+    expect(a, "same utilities", false);
+    expect(a, "differs", false);
+    expect_written(a, "\"comparable\":false,\"comparable_why\":\"");
+    expect_written(a, "is not the file these results were measured on");
+    kr_app_free(a);
+    unlink(path);
+}
+
+static void another_model_is_not_comparable(void **state) {
+    (void)state;
+    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    press(a, "5:eval model " DIR "child.sh\n");
+    expect(a, "child.sh is not the model these results were measured on", true);
+    press(a, "r");
+    expect_written(a, "\"comparable\":false,\"comparable_why\":\"child.sh is not the model");
+    kr_app_free(a);
+}
+
+static void another_protocol_is_not_comparable(void **state) {
+    (void)state;
+    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    press(a, "5:eval protocol query_agnostic\n");
+    expect(a, "query_agnostic now, these results were measured query_aware", true);
+    kr_app_free(a);
+}
+
+/* The child reads the requests after this process did. */
+static void requests_that_changed_in_between_are_noticed(void **state) {
+    (void)state;
+    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, "swapped");
+    press(a, "r");
+    expect(a, "was changed before the job read it", true);
+    kr_app_free(a);
+}
+
+static void without_a_hash_ids_alone_match(void **state) {
+    (void)state;
+    kr_app *a = NULL;
+    assert_int_equal(kr_app_open("tests/fixtures/prototype/mini-ruler.jsonl",
+                                 (kr_app_settings){.look = KR_LOOK_UTF8}, &a, NULL),
+                     KR_OK);
+    kr_app_resize(a, 120, 40);
+    press(a, "5:eval requests " DIR "small-requests.jsonl\n");
+    expect(a, "0 of 600 rows can be re-evaluated", true);
+    expect(a, "no hash of its", true);
+    kr_app_free(a);
+}
+
+static void a_request_without_text_says_how_many_there_are(void **state) {
+    (void)state;
+    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    char path[] = "/tmp/kvrisk-test-XXXXXX", *text = NULL, command[80];
+    size_t n;
+    assert_int_equal(kr_file_read(DIR "small-requests.jsonl", 1 << 20, &text, &n, NULL), KR_OK);
+    n = (size_t)(strchr(text, '\n') + 1 - text);
+    close(mkstemp(path));
+    assert_int_equal(kr_file_write(path, text, n, true, NULL), KR_OK);
+    snprintf(command, sizeof command, "5:eval requests %s\n", path);
+    press(a, command);
+    expect(a, "1 of 12 rows can be re-evaluated", true);
+    press(a, ":screen requests\nGr");
+    expect(a, "1 of 12 rows are in kvrisk-test-", true);
+    free(text);
+    unlink(path);
+    kr_app_free(a);
+}
+
+/* --- results, again ----------------------------------------------------------------------------- */
+
 static void the_tolerance_of_the_moment_decides_on_events(void **state) {
     (void)state;
     kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
@@ -308,6 +436,13 @@ int main(void) {
         cmocka_unit_test(screens_look_as_they_did),
         cmocka_unit_test(no_size_breaks_the_screens),
         cmocka_unit_test(results_stand_beside_the_stored_ones_and_can_be_kept),
+        cmocka_unit_test(files_that_were_measured_are_compared),
+        cmocka_unit_test(other_requests_are_not_comparable),
+        cmocka_unit_test(another_model_is_not_comparable),
+        cmocka_unit_test(another_protocol_is_not_comparable),
+        cmocka_unit_test(requests_that_changed_in_between_are_noticed),
+        cmocka_unit_test(without_a_hash_ids_alone_match),
+        cmocka_unit_test(a_request_without_text_says_how_many_there_are),
         cmocka_unit_test(the_tolerance_of_the_moment_decides_on_events),
         cmocka_unit_test(earlier_jobs_can_be_shown_again),
         cmocka_unit_test(reading_the_file_again_forgets_what_was_measured),
