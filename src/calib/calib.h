@@ -93,6 +93,8 @@ typedef struct kr_calib kr_calib; /* immutable once built; safe to read from sev
 /* Reads a native file, kind calibration or counts: JSON Lines, or one JSON object (rows in
  * "requests") or array. Errors: KR_EFORMAT "file:line:column: ...", KR_EIO, KR_ENOMEM. */
 kr_status kr_calib_load(const char *path, kr_calib **out, kr_error *err);
+/* As if the file ended after so many requests; all of it is read and checked, and the hash is its. */
+kr_status kr_calib_load_first(const char *path, size_t rows, kr_calib **out, kr_error *err);
 /* Writes a native file atomically. */
 kr_status kr_calib_save(const kr_calib *c, const char *path, bool replace, kr_error *err);
 void kr_calib_free(kr_calib *c); /* NULL is allowed */

@@ -16,6 +16,7 @@ typedef struct {
     kr_idset task_set;
     size_t last_task;  /* rows of one task usually follow each other */
     kr_buf extra;
+    size_t most, left_out; /* requests to keep, and those beyond */
     kr_error *err;
 } reader;
 
@@ -250,7 +251,9 @@ static kr_status read_row(kr_json *j, reader *r) {
         w.q.retained = w.retained ? r->retained : NULL;
         w.q.extra = r->extra.len > 0 ? r->extra.s : NULL;
         w.q.extra_len = r->extra.len;
-        st = kr_builder_add(r->b, &w.q, r->err);
+        bool keep = kr_builder_count(r->b) < r->most;
+        r->left_out += !keep;
+        st = keep ? kr_builder_add(r->b, &w.q, r->err) : KR_OK;
         j->failed = st != KR_OK;
     }
     free(w.id.owned);
@@ -401,7 +404,7 @@ static kr_status finish(reader *r, const kr_stamp *stamp, const char *hex, kr_ca
     if (r->b == NULL)
         return kr_fail(r->err, KR_EFORMAT, "%s:1:1: the file is empty, expected a header object",
                        r->path);
-    size_t rows = kr_builder_count(r->b);
+    size_t rows = kr_builder_count(r->b) + r->left_out;
     if (r->h.announced > 0 && (int64_t)rows != r->h.announced)
         return kr_fail(r->err, KR_EFORMAT,
                        "%s: the header announces %lld requests, found %zu: the file is cut or has grown",
@@ -419,7 +422,11 @@ static kr_status finish(reader *r, const kr_stamp *stamp, const char *hex, kr_ca
 }
 
 kr_status kr_calib_load(const char *path, kr_calib **out, kr_error *err) {
-    reader r = {.path = path, .err = err};
+    return kr_calib_load_first(path, SIZE_MAX, out, err);
+}
+
+kr_status kr_calib_load_first(const char *path, size_t rows, kr_calib **out, kr_error *err) {
+    reader r = {.path = path, .most = rows, .err = err};
     kr_lines *in;
     bool document = false;
     char hex[KR_SHA256_HEX] = "";

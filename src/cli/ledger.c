@@ -115,7 +115,28 @@ static void show_json(const kr_study *s) {
     kr_buf_free(&b);
 }
 
-static int show(const ledger_args *x, const char *path, bool verify) {
+static int verify(const kr_study *s, const char *path, const char *certificate) {
+    kr_error e;
+    int64_t entry = 0;
+    if (certificate == NULL) {
+        printf("%zu entries, the chain holds, and the rows of ", s->ledger.n);
+        kr_cli_put_safe(path);
+        printf(" are those it was written for\n");
+        return KR_EXIT_OK;
+    }
+    if (kr_study_verify(s, certificate, &entry, &e) != KR_OK)
+        return kr_cli_say("ledger", KR_EXIT_ERROR, "%s", e.msg);
+    printf("verified: decision follows from the counts; counts follow from ");
+    kr_cli_put_safe(path);
+    printf("; entry %lld of ", (long long)entry);
+    kr_cli_put_safe(s->path);
+    printf("\nevery member was compared but input, kvrisk_version and ledger.rerun%s\n",
+           (int64_t)kr_calib_rows(s->calib) > s->ledger.entry[entry - 1].file_rows
+               ? "; the file has grown since, so neither input_sha256 nor the means of what was kept" : "");
+    return KR_EXIT_OK;
+}
+
+static int show(const ledger_args *x, const char *path, bool verifying) {
     kr_error e;
     kr_study s;
     if (kr_study_open(path, &s, &e) != KR_OK)
@@ -123,18 +144,12 @@ static int show(const ledger_args *x, const char *path, bool verify) {
     int status = KR_EXIT_OK;
     if (s.ledger.n == 0)
         status = kr_cli_say("ledger", KR_EXIT_ERROR, "%s: this file has no ledger", path);
-    else if (!verify && x->json)
+    else if (verifying)
+        status = verify(&s, path, x->certificate);
+    else if (x->json)
         show_json(&s);
-    else if (!verify)
-        show_text(&s);
-    else if (x->certificate != NULL && kr_study_verify(&s, x->certificate, &e) != KR_OK)
-        status = kr_cli_say("ledger", KR_EXIT_ERROR, "%s", e.msg);
     else
-        printf("%zu entries, the chain holds%s\n", s.ledger.n,
-               x->certificate != NULL
-                   ? ", and the entry that the export names is in it (the export's own figures are not "
-                     "compared: confirm again to see them)"
-                   : "");
+        show_text(&s);
     kr_study_close(&s);
     return status;
 }

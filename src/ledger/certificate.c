@@ -1,14 +1,76 @@
-/* certificate.c - what a confirmation exports, and whether an export still agrees with its ledger. */
-#include <stdlib.h>
-#include <string.h>
-
+/* certificate.c - what a confirmation exports. */
 #include "base/json.h"
 #include "export/certificate.h"
 #include "ledger/study.h"
+#include "verdict/joint.h"
 
 static void put_dec(kr_buf *b, const char *key, kr_dec v) {
     kr_buf_printf(b, ",\"%s\":", key);
     kr_json_put_dec(b, v);
+}
+
+/* What the table gives at one tolerance, with the counts it follows from. */
+static void put_cell(kr_confirmation *c, kr_dec tolerance, kr_buf *b) {
+    kr_contract k = kr_analysis_contract(c->a);
+    const kr_method *m = kr_calib_method(c->c, c->method);
+    const kr_policy *p = NULL;
+    kr_point x;
+    int64_t nano;
+    k.tolerance = tolerance;
+    kr_buf_puts(b, "{\"tolerance\":");
+    kr_json_put_dec(b, tolerance);
+    if (kr_joint_at(c->a, KR_MODE_TOLERANCES, c->method, k, &x, NULL) != KR_OK ||
+        !kr_dec_nano(tolerance, &nano)) {
+        kr_buf_puts(b, ",\"decision\":\"fallback\"}");
+        return;
+    }
+    if (x.certified >= 0)
+        p = kr_calib_policy(c->c, m->first + (size_t)x.certified);
+    kr_buf_printf(b, ",\"state\":\"%s\",\"decision\":\"%s\",\"retention\":",
+                  kr_state_name(kr_joint_state(c->a, KR_MODE_TOLERANCES, c->method, k)),
+                  p != NULL ? "certified" : "fallback");
+    kr_json_put_double(b, kr_share_kept(c->c, c->method, x.certified));
+    kr_buf_puts(b, ",\"threshold\":");
+    if (p != NULL && p->has_threshold)
+        kr_json_put_dec(b, p->threshold);
+    else
+        kr_buf_puts(b, "null");
+    kr_buf_puts(b, ",\"level\":");
+    kr_json_put_double(b, kr_level_double(kr_joint_level(c->a, KR_MODE_TOLERANCES, c->method, k)));
+    kr_buf_printf(b, ",\"max_events\":%lld,\"certified\":%d,\"events\":[", (long long)x.max_events,
+                  x.certified + 1);
+    for (size_t i = 0; i < m->count; i++)
+        kr_buf_printf(b, "%s%lld", i > 0 ? "," : "",
+                      (long long)kr_calib_events(c->c, m->first + i, KR_SPLIT_CAL, nano));
+    kr_buf_puts(b, "]}");
+}
+
+static void put_table(kr_confirmation *c, kr_buf *b) {
+    kr_buf_puts(b, ",\"table\":[");
+    for (size_t i = 0; i < c->lock.n_tolerances; i++) {
+        kr_buf_puts(b, i > 0 ? "," : "");
+        put_cell(c, c->lock.tolerance[i], b);
+    }
+    kr_buf_puts(b, "]");
+}
+
+static void put_ledger(const kr_confirmation *c, kr_buf *b) {
+    kr_buf_printf(b, ",\"ledger\":{\"entries\":%zu,\"head\":\"%s\",\"entry\":%lld,\"time\":\"%s\",\"lock\":%lld,"
+                     "\"locked\":\"%s\",\"look\":%lld,\"looks\":%lld,\"rerun\":%s,\"exploratory\":%s,"
+                     "\"rows\":%lld,\"rows_sha256\":\"%s\",\"outcomes_sha256\":\"%s\","
+                     "\"order_sha256\":\"%s\"",
+                  c->entries, c->head, (long long)c->entry.number, c->entry.time,
+                  (long long)c->lock.number, c->lock.time, (long long)c->entry.look,
+                  (long long)c->lock.looks, c->rerun ? "true" : "false",
+                  c->exploratory ? "true" : "false", (long long)c->entry.tested_rows, c->entry.rows,
+                  c->entry.outcomes, c->lock.order);
+    put_dec(b, "delta", c->entry.delta);
+    put_dec(b, "delta_sum", c->delta_sum);
+    put_dec(b, "budget", c->budget.budget);
+    put_dec(b, "budget_spent", c->budget.spent);
+    put_dec(b, "budget_held", c->budget.held);
+    put_dec(b, "budget_left", c->budget.left);
+    kr_buf_puts(b, "}");
 }
 
 void kr_confirmation_json(kr_confirmation *c, kr_buf *out) {
@@ -19,63 +81,8 @@ void kr_confirmation_json(kr_confirmation *c, kr_buf *out) {
             break;
     kr_buf_add(out, kr_buf_text(&b), b.len);
     kr_buf_free(&b);
-    kr_buf_printf(out, ",\"ledger\":{\"entries\":%zu,\"head\":\"%s\",\"lock\":%lld,\"locked\":\"%s\","
-                       "\"look\":%lld,\"looks\":%lld,\"rerun\":%s,\"exploratory\":%s,\"rows\":%lld,"
-                       "\"rows_sha256\":\"%s\",\"outcomes_sha256\":\"%s\",\"order_sha256\":\"%s\"",
-                  c->entries, c->head, (long long)c->lock.number, c->lock.time,
-                  (long long)c->entry.look, (long long)c->lock.looks, c->rerun ? "true" : "false",
-                  c->exploratory ? "true" : "false", (long long)c->entry.tested_rows, c->entry.rows,
-                  c->entry.outcomes, c->lock.order);
-    put_dec(out, "delta", c->entry.delta);
-    put_dec(out, "delta_sum", c->delta_sum);
-    put_dec(out, "budget", c->budget.budget);
-    put_dec(out, "budget_spent", c->budget.spent);
-    put_dec(out, "budget_held", c->budget.held);
-    put_dec(out, "budget_left", c->budget.left);
-    kr_buf_puts(out, "}}\n");
-}
-
-typedef struct {
-    int64_t entries;
-    char *head;
-} stamp;
-
-static void read_stamp(kr_json *j, stamp *s) {
-    kr_span key;
-    for (kr_json_iter it = kr_json_enter(j, '{'); kr_json_member(j, &it, &key);) {
-        if (kr_span_is(key, "entries"))
-            kr_json_int(j, 1, KR_LEDGER_ENTRIES_MAX, &s->entries);
-        else if (kr_span_is(key, "head") && s->head == NULL)
-            s->head = kr_json_string_copy(j);
-        else
-            kr_json_skip(j, NULL);
-    }
-}
-
-kr_status kr_study_verify(const kr_study *s, const char *certificate, kr_error *err) {
-    char *text = NULL;
-    size_t len = 0;
-    stamp w = {0, NULL};
-    kr_span key;
-    kr_status st = kr_file_read(certificate, (size_t)64 << 20, &text, &len, err);
-    if (st != KR_OK)
-        return st;
-    kr_json j = kr_json_open(text, len, certificate, 1, err);
-    for (kr_json_iter it = kr_json_enter(&j, '{'); kr_json_member(&j, &it, &key);)
-        if (kr_span_is(key, "ledger"))
-            read_stamp(&j, &w);
-        else
-            kr_json_skip(&j, NULL);
-    if (j.failed)
-        st = KR_EFORMAT;
-    else if (w.head == NULL || w.entries < 1)
-        st = kr_fail(err, KR_EFORMAT, "%s was not made by kvrisk confirm", certificate);
-    else if (w.entries > (int64_t)s->ledger.n ||
-             strcmp(s->ledger.entry[w.entries - 1].hash, w.head) != 0)
-        st = kr_fail(err, KR_EFORMAT, "%s rests on entry %lld of a ledger, which is not the one in %s: "
-                                      "the ledger was cut short, edited or exchanged",
-                     certificate, (long long)w.entries, s->path);
-    free(w.head);
-    free(text);
-    return st;
+    if (c->lock.n_tolerances > 0)
+        put_table(c, out);
+    put_ledger(c, out);
+    kr_buf_puts(out, "}\n");
 }

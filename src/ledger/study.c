@@ -137,20 +137,6 @@ static kr_status ask_state(kr_study *s, kr_error *err) {
     return KR_OK;
 }
 
-static kr_status open_any(const char *path, kr_study *s, kr_error *err) {
-    s->path = kr_ledger_path(path);
-    kr_status st = s->path == NULL ? kr_fail(err, KR_ENOMEM, "out of memory")
-                                   : kr_calib_load(path, &s->calib, err);
-    if (st == KR_OK)
-        st = kr_ledger_load(s->path, &s->ledger, err);
-    bool counts = st == KR_OK && kr_calib_meta_of(s->calib)->kind == KR_KIND_COUNTS;
-    if (counts && s->ledger.n > 0)
-        return kr_fail(err, KR_EFORMAT, "%s: published counts have no rows to keep a ledger of", s->path);
-    if (st == KR_OK && !counts)
-        st = ask_state(s, err);
-    return st == KR_OK && s->ledger.n > 0 ? make_split(s, err) : st;
-}
-
 typedef enum { SOUND, DOUBTFUL, GONE, EXCHANGED, ELSEWHERE } standing;
 
 /* How the ledger stands to what is remembered. */
@@ -166,6 +152,42 @@ static standing standing_of(const kr_study *s) {
     if (!kr_file_same(s->other.ledger.file, kr_calib_path(s->calib)))
         return ELSEWHERE;
     return s->ledger.n == 0 ? GONE : EXCHANGED;
+}
+
+/* The ledger and what is remembered of it are read one after the other. Where they disagree another
+ * program may have written both in between: once more. */
+static kr_status read_ledger(kr_study *s, kr_error *err) {
+    kr_status st = kr_ledger_load(s->path, &s->ledger, err);
+    if (st == KR_OK)
+        st = ask_state(s, err);
+    if (st != KR_OK || standing_of(s) == SOUND)
+        return st;
+    kr_ledger before = s->ledger;
+    s->ledger = (kr_ledger){0};
+    st = kr_ledger_load(s->path, &s->ledger, err);
+    bool news = st == KR_OK && strcmp(before.head, s->ledger.head) != 0;
+    kr_ledger_free(&before);
+    if (!news)
+        return st;
+    s->known = (kr_known){0};
+    s->other = (kr_known_other){0};
+    s->doubt = (kr_error){0};
+    return ask_state(s, err);
+}
+
+static kr_status open_any(const char *path, kr_study *s, kr_error *err) {
+    s->path = kr_ledger_path(path);
+    kr_status st = s->path == NULL ? kr_fail(err, KR_ENOMEM, "out of memory")
+                                   : kr_calib_load(path, &s->calib, err);
+    if (st == KR_OK && kr_calib_meta_of(s->calib)->kind == KR_KIND_COUNTS) {
+        st = kr_ledger_load(s->path, &s->ledger, err);
+        return st == KR_OK && s->ledger.n > 0
+                   ? kr_fail(err, KR_EFORMAT, "%s: published counts have no rows to keep a ledger of", s->path)
+                   : st;
+    }
+    if (st == KR_OK)
+        st = read_ledger(s, err);
+    return st == KR_OK && s->ledger.n > 0 ? make_split(s, err) : st;
 }
 
 static const char *file_of(const kr_known *k) { return k->file[0] != '\0' ? k->file : "another file"; }
@@ -722,12 +744,15 @@ static kr_status test_lock(kr_study *s, kr_confirmation *c, chosen *x, kr_error 
     return st;
 }
 
-kr_status kr_study_confirm(kr_study *s, int64_t number, kr_confirmation **out, kr_error *err) {
-    const kr_ledger_entry *lock = find_lock(s, number);
-    if (lock == NULL)
-        return kr_fail(err, KR_EINVAL, number == 0 ? "nothing is locked; lock a contract first"
-                                                   : "entry %lld of the ledger is not a lock",
-                       (long long)number);
+static void seal(const kr_study *s, kr_confirmation *c) {
+    c->budget = kr_study_budget_of(s);
+    c->entries = s->ledger.n;
+    memcpy(c->head, s->ledger.head, sizeof c->head);
+}
+
+/* A lock tested, nothing entered. */
+static kr_status make_confirmation(kr_study *s, const kr_ledger_entry *lock, kr_confirmation **out,
+                                   kr_error *err) {
     kr_confirmation *c = calloc(1, sizeof *c);
     chosen x = {.keep = calloc(kr_calib_rows(s->calib) + 1, sizeof *x.keep)};
     kr_status st = c == NULL || x.keep == NULL ? kr_fail(err, KR_ENOMEM, "out of memory") : KR_OK;
@@ -735,21 +760,79 @@ kr_status kr_study_confirm(kr_study *s, int64_t number, kr_confirmation **out, k
         c->lock = *lock;
         st = test_lock(s, c, &x, err);
     }
-    /* Entered before anything is shown: a result that cannot be entered is not given out. */
-    if (st == KR_OK && !c->rerun)
-        st = append(s, &c->entry, err);
-    else if (st == KR_OK)
-        st = catch_up(s, err);
     free(x.keep);
+    if (st == KR_OK)
+        *out = c;
+    else
+        kr_confirmation_free(c);
+    return st;
+}
+
+kr_status kr_study_confirm(kr_study *s, int64_t number, kr_confirmation **out, kr_error *err) {
+    const kr_ledger_entry *lock = find_lock(s, number);
+    kr_confirmation *c = NULL;
+    if (lock == NULL)
+        return kr_fail(err, KR_EINVAL, number == 0 ? "nothing is locked; lock a contract first"
+                                                   : "entry %lld of the ledger is not a lock",
+                       (long long)number);
+    kr_status st = make_confirmation(s, lock, &c, err);
+    if (st != KR_OK)
+        return st;
+    /* Entered before anything is shown: a result that cannot be entered is not given out. */
+    st = c->rerun ? catch_up(s, err) : append(s, &c->entry, err);
     if (st != KR_OK) {
         kr_confirmation_free(c);
         return st;
     }
-    c->budget = kr_study_budget_of(s);
-    c->entries = s->ledger.n;
-    memcpy(c->head, s->ledger.head, sizeof c->head);
+    if (!c->rerun)
+        c->entry = s->ledger.entry[s->ledger.n - 1];
+    seal(s, c);
     *out = c;
     return KR_OK;
+}
+
+/* The study as it was when its ledger had `entries` entries. */
+static kr_status go_back(const kr_study *s, int64_t entries, kr_study *t, kr_error *err) {
+    const char *path = kr_calib_path(s->calib);
+    size_t n = (size_t)entries, rows = (size_t)s->ledger.entry[0].base_rows;
+    for (size_t i = 0; i < n; i++)
+        if (s->ledger.entry[i].kind == KR_LEDGER_CONFIRM)
+            rows = (size_t)s->ledger.entry[i].file_rows;
+    t->path = kr_ledger_path(path);
+    t->ledger.entry = malloc(n * sizeof *t->ledger.entry);
+    if (t->path == NULL || t->ledger.entry == NULL)
+        return kr_fail(err, KR_ENOMEM, "out of memory");
+    memcpy(t->ledger.entry, s->ledger.entry, n * sizeof *t->ledger.entry);
+    memcpy(t->ledger.head, t->ledger.entry[n - 1].hash, sizeof t->ledger.head);
+    t->ledger.n = n;
+    kr_status st = kr_calib_load_first(path, rows, &t->calib, err);
+    if (st == KR_OK && !kr_stamp_equal(kr_calib_stamp(t->calib), kr_calib_stamp(s->calib)))
+        st = kr_fail(err, KR_EIO, "%s changed meanwhile; try again", path);
+    return st == KR_OK ? make_split(t, err) : st;
+}
+
+kr_status kr_study_repeat(const kr_study *s, int64_t entries, int64_t number, kr_confirmation **out,
+                          kr_error *err) {
+    kr_study t = {0};
+    kr_confirmation *c = NULL;
+    if (entries < 1 || entries > (int64_t)s->ledger.n || number < 1 || number > entries ||
+        s->ledger.entry[number - 1].kind != KR_LEDGER_CONFIRM)
+        return kr_fail(err, KR_EFORMAT, "entry %lld of the ledger is not a confirmation", (long long)number);
+    kr_status st = go_back(s, entries, &t, err);
+    if (st == KR_OK)
+        st = make_confirmation(&t, &s->ledger.entry[s->ledger.entry[number - 1].lock - 1], &c, err);
+    if (st == KR_OK && (!c->rerun || c->entry.number != number))
+        st = kr_fail(err, KR_EFORMAT, "%s: the requests or results that entry %lld of its ledger tested are "
+                                      "not those that are there now", kr_calib_path(s->calib),
+                     (long long)number);
+    if (st == KR_OK) {
+        seal(&t, c);
+        *out = c;
+    } else {
+        kr_confirmation_free(c);
+    }
+    kr_study_close(&t);
+    return st;
 }
 
 void kr_confirmation_free(kr_confirmation *c) {

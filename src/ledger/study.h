@@ -80,7 +80,15 @@ void kr_confirmation_free(kr_confirmation *c);
 /* The certificate as JSON: the operating point with "ledger". */
 void kr_confirmation_json(kr_confirmation *c, kr_buf *out);
 
-/* Checks that a certificate's entry is still in the ledger. */
-kr_status kr_study_verify(const kr_study *s, const char *certificate, kr_error *err);
+/* The test of entry `number` as it was when the ledger had its first `entries`: from the rows that
+ * the file had then, without entering anything. KR_EFORMAT when they do not give that entry any more. */
+kr_status kr_study_repeat(const kr_study *s, int64_t entries, int64_t number, kr_confirmation **out,
+                          kr_error *err);
+
+/* Makes the certificate again from the ledger and the file and compares every member, and checks that
+ * its decision follows from its own counts. KR_EFORMAT with the first member that differs, and both
+ * values. What may differ is not compared: the file's name, kvrisk's version, whether it was a rerun,
+ * and the file's hash where the file has grown. *entry (may be NULL): the number of the entry. */
+kr_status kr_study_verify(const kr_study *s, const char *certificate, int64_t *entry, kr_error *err);
 
 #endif
