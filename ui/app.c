@@ -69,7 +69,7 @@ void kr_app_free(kr_app *a) {
         return;
     kr_reeval_free(a->re);
     kr_simrun_free(a->sim);
-    kr_buf_free(&a->page);
+    kr_plan_forget(a);
     kr_claims_free(&a->claims);
     kr_facts_forget(a);
     for (size_t i = 0; i < a->n_saved; i++)
@@ -173,7 +173,8 @@ void kr_app_reload(kr_app *a) {
     kr_facts_forget(a);
     kr_simrun_free(a->sim);
     a->sim = NULL;
-    a->page_known = a->sim_failed = false;
+    a->sim_failed[0] = '\0';
+    kr_plan_forget(a);
     a->pair_base = -1;
     kr_analysis_free(a->an);
     kr_calib_free(a->calib);

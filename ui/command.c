@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ui/model.h"
+#include "ui/pages.h"
 
 typedef struct {
     const char *name, *args, *help;
@@ -192,6 +193,15 @@ static void run_eval(kr_app *a, const char *arg) {
     kr_reeval_set(a, name, arg + used);
 }
 
+static const char *const sim_words[] = {"draws", "n", "seed", NULL};
+
+static void run_sim(kr_app *a, const char *arg) {
+    char name[32] = "";
+    int used = 0;
+    sscanf(arg, "%31s %n", name, &used);
+    kr_sim_set(a, name, arg + used);
+}
+
 static void run_cancel(kr_app *a, const char *arg) { (void)arg, kr_reeval_cancel(a); }
 static void run_results(kr_app *a, const char *arg) { write_or_ask(a, KR_OUT_RESULTS, arg); }
 
@@ -219,6 +229,7 @@ static const command table[] = {
     {"mapcsv", "FILE", "write the map as CSV", run_map, NULL},
     {"eval", "NAME VALUE", "how to re-evaluate: model, requests, samples, seed, ...",
      run_eval, eval_words},
+    {"sim", "NAME N", "simulate with other draws, n (requests per draw), seed", run_sim, sim_words},
     {"cancel", "", "cancel the job", run_cancel, NULL},
     {"results", "FILE", "write re-evaluated results as a calibration file", run_results, NULL},
     {"print", "FILE", "write this screen as text", run_print, NULL},

@@ -522,7 +522,7 @@ void kr_facts_refresh(kr_app *a) {
     refresh_tasks(a);
     refresh_requests(a);
     refresh_drops(a);
-    kr_page_refresh(a);
+    kr_plan_refresh(a);
 }
 
 void kr_facts_free(kr_facts *f) {

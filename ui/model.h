@@ -164,15 +164,14 @@ struct kr_app {
     kr_layout lay;
     kr_facts f;
     bool done, interrupted, redraw;
-    kr_buf page;              /* text of a page screen, see pages.h */
-    struct kr_simrun *sim;    /* NULL: none begun */
-    kr_contract sim_contract; /* it was begun at */
-    bool sim_ended, sim_failed;
-    bool page_known;          /* page is of page_screen at page_at */
-    kr_screen page_screen;
-    size_t page_method;
-    bool page_family;
-    kr_contract page_at;
+    struct kr_plan_page *plan; /* what Plan shows; NULL: not counted */
+    struct kr_simrun *sim;     /* NULL: none begun */
+    kr_contract sim_contract;  /* it was begun at */
+    struct {                   /* what :sim asked for; draws 0: nothing yet */
+        int64_t draws, n, seed;
+    } sim_want, sim_had;
+    bool sim_ended;
+    char sim_failed[512];      /* why none could be begun, "" none failed */
     kr_claims claims;
     bool joint;               /* strips show what holds for a choice after looking */
     int pair_base;            /* policy that the selected level is compared with; -1: the level above */

@@ -91,3 +91,17 @@ assert sim["retention"] == walks[2]["methods"][0]["retention"]
 assert walks[0]["methods"][0]["retention"] > walks[3]["methods"][0]["retention"]
 assert load("counts")["step"] == 13
 P
+
+# The screen has the same numbers, at any size, also where sizes are large.
+screen() { size=$1; shift; ./kvrisk --print plan --size "$size" "$@" >"$d/screen" || fail "screen $size $*"; }
+for size in 60x16 80x24 120x36 200x60; do
+    screen $size $f
+    grep -q '3.00 % *630 *700 *84.1 %' "$d/screen" || fail "$size: $(cat "$d/screen")"
+done
+grep -q 'tolerance and risk target *0.000296 *777 *1,890 *8,176' "$d/screen" || fail "$(head -30 "$d/screen")"
+grep -q 'adakv *55 % *29 of 700 *4.14 % *+1,134' "$d/screen" || fail "$(head -30 "$d/screen")"
+screen 120x36 --ascii $f
+LC_ALL=C grep -q '[^ -~]' "$d/screen" && fail "not ASCII: $(cat "$d/screen")"
+printf '{"kvrisk":1,"kind":"counts","model":"m","benchmark":"b","tolerance":0.1,"n":10000000,"policies":[{"method":"a","retention":0.5,"events":499990}]}\n' >"$d/large.json"
+screen 200x60 "$d/large.json"
+grep -q '499,990 of 10,000,000 *4.9999 %  more than 1e9' "$d/screen" || fail "$(head -30 "$d/screen")"

@@ -66,6 +66,32 @@ grep -q 'drawn one by one, as if independent' "$d/out" || fail "does not say tha
 ./kvrisk simulate "$d/even.jsonl" --draws 20000 --n 150 --json >"$d/even.json" || fail "equal tasks"
 ./kvrisk simulate data/samples/mini-ruler.jsonl --draws 20000 --n 350 --risk 0.06 --json >"$d/ruler.json" || fail "sample"
 
+# The screen: what was asked for by :sim, refusals in words, every size, plain characters.
+screen() { keys=$1 size=$2; shift 2; ./kvrisk --print simulate --size "$size" --keys "$keys" "$@" >"$d/screen" || fail "screen"; }
+screen ":sim n 1400
+:sim draws 500
+:sim seed 7
+" 80x24 data/samples/mini-ruler.jsonl
+grep -q '500 of 500 draws of 1,400 requests, 200 of each task, seed 7' "$d/screen" || fail "$(cat "$d/screen")"
+screen ":sim n 300
+" 80x24 data/samples/mini-ruler.jsonl
+grep -q '300 requests per draw are no multiple of the 7 tasks' "$d/screen" || fail "$(cat "$d/screen")"
+screen ":sim draws none
+" 80x24 data/samples/mini-ruler.jsonl
+grep -q ':sim draws takes a whole number from 1' "$d/screen" || fail "$(cat "$d/screen")"
+screen "" 80x24 "$d/clusters.jsonl"
+grep -q 'requests share clusters or prompts' "$d/screen" || fail "$(cat "$d/screen")"
+screen "" 80x24 data/samples/published-llama31-8b-ruler32k.json
+grep -q 'Published counts have no requests' "$d/screen" || fail "$(cat "$d/screen")"
+for size in 60x16 120x36 200x60; do
+    screen "" $size "$d/even.jsonl"
+    grep -q '20,000 of 20,000 draws' "$d/screen" || fail "$size: $(cat "$d/screen")"
+    grep -q 'as a family' "$d/screen" || fail "$size: $(cat "$d/screen")"
+done
+grep -q 'what the best of all methods is' "$d/screen" && grep -q 'breaks from here' "$d/screen" || fail "$(cat "$d/screen")"
+screen "" 200x60 --ascii "$d/even.jsonl"
+LC_ALL=C grep -q '[^ -~]' "$d/screen" && fail "not ASCII: $(cat "$d/screen")"
+
 # Ctrl-C keeps what there is, says so, and the counts are those of the draws made.
 ./kvrisk simulate "$d/even.jsonl" --draws 1000000000 --n 3000 --json >"$d/cut.json" 2>"$d/err" &
 pid=$!

@@ -13,10 +13,10 @@ keys J 7
 see "free to choose"
 see "16 of 600"
 keys 8
-see "Next candidate of each method"
+see "next candidates, if the observed rate stays"
 keys 9
-see "20000 of 20000 draws"
-see "TOO OFTEN"
+see "20,000 of 20,000 draws"
+see "more often than allowed"
 keys 2 m m m
 see "jointly certified"
 keys 3 b Down
