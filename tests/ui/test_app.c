@@ -1,59 +1,9 @@
+#include "helpers.h"
+
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "base/file.h"
 #include "ui/config.h"
-#include "ui/model.h"
-
-static const char sample[] = "tests/fixtures/prototype/mini-ruler.jsonl";
-static const char published[] = "data/samples/published-llama31-8b-longbench.json";
-static const char adaptive[] = "data/samples/published-llama31-8b-longbench-refreekv.json";
-
-static kr_app *open_app(const char *path, int w, int h) {
-    kr_app *a = NULL;
-    kr_error err = {.msg = ""};
-    if (kr_app_open(path, (kr_app_settings){.look = KR_LOOK_UTF8}, &a, &err) != KR_OK)
-        print_error("%s\n", err.msg);
-    assert_non_null(a);
-    kr_app_resize(a, w, h);
-    return a;
-}
-
-static char *seen(kr_app *a) {
-    int cx, cy;
-    kr_canvas *c = kr_canvas_new(a->w, a->h, a->set.look);
-    kr_app_view(a, c, &cx, &cy);
-    assert_true(cx >= 0 && cy >= 0 && cx < a->w && cy < a->h);
-    char *s = kr_canvas_dump(c);
-    kr_canvas_free(c);
-    return s;
-}
-
-static void expect_seen(kr_app *a, const char *part) {
-    char *s = seen(a);
-    if (strstr(s, part) == NULL)
-        print_error("not on the screen: %s\n%s", part, s);
-    assert_non_null(strstr(s, part));
-    free(s);
-}
-
-static void expect_not_seen(kr_app *a, const char *part) {
-    char *s = seen(a);
-    if (strstr(s, part) != NULL)
-        print_error("on the screen: %s\n%s", part, s);
-    assert_null(strstr(s, part));
-    free(s);
-}
 
 static void keys(kr_app *a, int key, int times) {
     for (int i = 0; i < times; i++)

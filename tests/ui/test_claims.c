@@ -1,19 +1,6 @@
 /* The table of claims: rows that line up, every sentence within reach, a mixture typed in. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "helpers.h"
 
-#include <cmocka.h>
-
-#include "base/file.h"
-#include "ui/model.h"
-
-static const char sample[] = "tests/fixtures/prototype/mini-ruler.jsonl";
 static char dir[64];
 
 static int make_dir(void **state) {
@@ -30,36 +17,6 @@ static int drop_dir(void **state) {
     snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
     return system(cmd);
 }
-
-static kr_app *open_app(const char *path, int w, int h) {
-    kr_app *a = NULL;
-    kr_error err = {.msg = ""};
-    if (kr_app_open(path, (kr_app_settings){.look = KR_LOOK_UTF8}, &a, &err) != KR_OK)
-        print_error("%s\n", err.msg);
-    assert_non_null(a);
-    kr_app_resize(a, w, h);
-    return a;
-}
-
-static char *seen(kr_app *a) {
-    int cx, cy;
-    kr_canvas *c = kr_canvas_new(a->w, a->h, a->set.look);
-    kr_app_view(a, c, &cx, &cy);
-    char *s = kr_canvas_dump(c);
-    kr_canvas_free(c);
-    return s;
-}
-
-static void expect(kr_app *a, const char *part, bool wanted) {
-    char *s = seen(a);
-    if ((strstr(s, part) != NULL) != wanted)
-        print_error("%s the screen: %s\n%s", wanted ? "not on" : "on", part, s);
-    assert_true((strstr(s, part) != NULL) == wanted);
-    free(s);
-}
-
-static void expect_seen(kr_app *a, const char *part) { expect(a, part, true); }
-static void expect_not_seen(kr_app *a, const char *part) { expect(a, part, false); }
 
 /* The fixture with something else after "contract": */
 static const char *with_contract(const char *contract) {

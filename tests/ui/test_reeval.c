@@ -1,28 +1,13 @@
 /* Re-evaluation with a child that repeats what the evaluator once said, and with children that do
  * what none should. KR_GOLDEN_UPDATE=1 writes the screens anew; look at the difference. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "helpers.h"
+
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "base/file.h"
-#include "ui/model.h"
 
 #define DIR "tests/fixtures/reeval/"
 
-static kr_app *open_app(int w, int h, kr_look look, const char *child) {
-    kr_app *a = NULL;
-    kr_error err = {.msg = ""};
-    if (kr_app_open(DIR "small.jsonl", (kr_app_settings){.look = look}, &a, &err) != KR_OK)
-        fail_msg("%s", err.msg);
-    kr_app_resize(a, w, h);
+static kr_app *open_small(int w, int h, kr_look look, const char *child) {
+    kr_app *a = open_with(DIR "small.jsonl", w, h, look);
     if (child != NULL)
         setenv("REEVAL_CHILD", child, 1);
     else
@@ -34,23 +19,6 @@ static kr_app *open_app(int w, int h, kr_look look, const char *child) {
     a->re->threads = 1;
     kr_app_type(a, ":method snapkv\n:level 60\n");
     return a;
-}
-
-static char *seen(kr_app *a, bool roles) {
-    int cx, cy;
-    kr_canvas *c = kr_canvas_new(a->w, a->h, a->set.look);
-    kr_app_view(a, c, &cx, &cy);
-    assert_true(cx >= 0 && cy >= 0 && cx < a->w && cy < a->h);
-    char *s = roles ? kr_canvas_dump_roles(c) : kr_canvas_dump(c);
-    kr_canvas_free(c);
-    return s;
-}
-
-static void expect(kr_app *a, const char *part, bool wanted) {
-    char *s = seen(a, false);
-    if ((strstr(s, part) != NULL) != wanted)
-        fail_msg("%s the screen: %s\n%s", wanted ? "not on" : "on", part, s);
-    free(s);
 }
 
 static void press(kr_app *a, const char *keys) {
@@ -86,10 +54,10 @@ static const shot shots[] = {
 static void check(const shot *s) {
     char path[160], *want = NULL;
     size_t n;
-    kr_app *a = open_app(s->w, s->h, s->look, NULL);
+    kr_app *a = open_small(s->w, s->h, s->look, NULL);
     kr_app_set_colored(a, s->colored);
     press(a, s->keys);
-    char *got = seen(a, s->roles);
+    char *got = seen_as(a, s->roles);
     snprintf(path, sizeof path, "tests/ui/golden/%s.txt", s->name);
     if (getenv("KR_GOLDEN_UPDATE") != NULL)
         assert_int_equal(kr_file_write(path, got, strlen(got), true, NULL), KR_OK);
@@ -111,7 +79,7 @@ static void screens_look_as_they_did(void **state) {
 
 static void no_size_breaks_the_screens(void **state) {
     (void)state;
-    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
     press(a, "r\n");
     for (int w = 1; w <= 170; w += 7)
         for (int h = 1; h <= 50; h += 3)
@@ -120,7 +88,7 @@ static void no_size_breaks_the_screens(void **state) {
                 kr_app_show(a, k < 2 ? KR_SCREEN_REQUEST : KR_SCREEN_REEVAL);
                 kr_app_type(a, "v");
                 kr_app_set_colored(a, k % 2 != 0);
-                free(seen(a, false));
+                free(seen(a));
             }
     kr_app_free(a);
 }
@@ -129,22 +97,22 @@ static void no_size_breaks_the_screens(void **state) {
 
 static void results_stand_beside_the_stored_ones_and_can_be_kept(void **state) {
     (void)state;
-    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
     char path[] = "/tmp/kvrisk-test-XXXXXX";
     press(a, "r");
-    expect(a, "same utilities 12 of 12", true);
+    expect_seen(a, "same utilities 12 of 12");
     press(a, "e");
-    expect(a, "no result differs", true);
+    expect_seen(a, "no result differs");
     a->re->m[3].utility = 123456789; /* as if another machine had given something else */
-    expect(a, "same utilities 11 of 12", true);
-    expect(a, "1 that differ", true);
+    expect_seen(a, "same utilities 11 of 12");
+    expect_seen(a, "1 that differ");
     press(a, "e");
     close(mkstemp(path));
     unlink(path);
     char command[80];
     snprintf(command, sizeof command, ":results %s\n", path);
     press(a, command);
-    expect(a, "results written to", true);
+    expect_seen(a, "results written to");
     kr_calib *c = NULL;
     kr_error err = {.msg = ""};
     if (kr_calib_load(path, &c, &err) != KR_OK)
@@ -196,11 +164,11 @@ static void other_requests(char path[]) {
 
 static void files_that_were_measured_are_compared(void **state) {
     (void)state;
-    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
     press(a, "5");
-    expect(a, "12 of 12 rows can be re-evaluated  the requests measured, same model", true);
+    expect_seen(a, "12 of 12 rows can be re-evaluated  the requests measured, same model");
     press(a, "r");
-    expect(a, "same utilities 12 of 12", true);
+    expect_seen(a, "same utilities 12 of 12");
     expect_written(a, "\"comparable\":true,\"job\":\"done\"");
     kr_app_free(a);
 }
@@ -208,17 +176,17 @@ static void files_that_were_measured_are_compared(void **state) {
 static void other_requests_are_not_comparable(void **state) {
     (void)state;
     char path[] = "/tmp/kvrisk-test-XXXXXX", command[80];
-    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
     other_requests(path);
     snprintf(command, sizeof command, "5:eval requests %s\n", path);
     press(a, command);
-    expect(a, "12 of 12 rows can be re-evaluated  NOT COMPARABLE", true);
-    expect(a, "is not the file these results were measured on", true);
+    expect_seen(a, "12 of 12 rows can be re-evaluated  NOT COMPARABLE");
+    expect_seen(a, "is not the file these results were measured on");
     press(a, "r");
-    expect(a, "not comparable with the stored utilities", true);
-    expect(a, "results; the stored utilities are not comparable", true);
-    expect(a, "same utilities", false);
-    expect(a, "differs", false);
+    expect_seen(a, "not comparable with the stored utilities");
+    expect_seen(a, "results; the stored utilities are not comparable");
+    expect_not_seen(a, "same utilities");
+    expect_not_seen(a, "differs");
     expect_written(a, "\"comparable\":false,\"comparable_why\":\"");
     expect_written(a, "is not the file these results were measured on");
     kr_app_free(a);
@@ -227,9 +195,9 @@ static void other_requests_are_not_comparable(void **state) {
 
 static void another_model_is_not_comparable(void **state) {
     (void)state;
-    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
     press(a, "5:eval model " DIR "child.sh\n");
-    expect(a, "child.sh is not the model these results were measured on", true);
+    expect_seen(a, "child.sh is not the model these results were measured on");
     press(a, "r");
     expect_written(a, "\"comparable\":false,\"comparable_why\":\"child.sh is not the model");
     kr_app_free(a);
@@ -237,18 +205,18 @@ static void another_model_is_not_comparable(void **state) {
 
 static void another_protocol_is_not_comparable(void **state) {
     (void)state;
-    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
     press(a, "5:eval protocol query_agnostic\n");
-    expect(a, "query_agnostic now, these results were measured query_aware", true);
+    expect_seen(a, "query_agnostic now, these results were measured query_aware");
     kr_app_free(a);
 }
 
 /* The child reads the requests after this process did. */
 static void requests_that_changed_in_between_are_noticed(void **state) {
     (void)state;
-    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, "swapped");
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, "swapped");
     press(a, "r");
-    expect(a, "was changed before the job read it", true);
+    expect_seen(a, "was changed before the job read it");
     kr_app_free(a);
 }
 
@@ -260,14 +228,14 @@ static void without_a_hash_ids_alone_match(void **state) {
                      KR_OK);
     kr_app_resize(a, 120, 40);
     press(a, "5:eval requests " DIR "small-requests.jsonl\n");
-    expect(a, "0 of 600 rows can be re-evaluated", true);
-    expect(a, "no hash of its", true);
+    expect_seen(a, "0 of 600 rows can be re-evaluated");
+    expect_seen(a, "no hash of its");
     kr_app_free(a);
 }
 
 static void a_request_without_text_says_how_many_there_are(void **state) {
     (void)state;
-    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
     char path[] = "/tmp/kvrisk-test-XXXXXX", *text = NULL, command[80];
     size_t n;
     assert_int_equal(kr_file_read(DIR "small-requests.jsonl", 1 << 20, &text, &n, NULL), KR_OK);
@@ -276,9 +244,9 @@ static void a_request_without_text_says_how_many_there_are(void **state) {
     assert_int_equal(kr_file_write(path, text, n, true, NULL), KR_OK);
     snprintf(command, sizeof command, "5:eval requests %s\n", path);
     press(a, command);
-    expect(a, "1 of 12 rows can be re-evaluated", true);
+    expect_seen(a, "1 of 12 rows can be re-evaluated");
     press(a, ":screen requests\nGr");
-    expect(a, "1 of 12 rows are in kvrisk-test-", true);
+    expect_seen(a, "1 of 12 rows are in kvrisk-test-");
     free(text);
     unlink(path);
     kr_app_free(a);
@@ -288,7 +256,7 @@ static void a_request_without_text_says_how_many_there_are(void **state) {
 
 static void the_tolerance_of_the_moment_decides_on_events(void **state) {
     (void)state;
-    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
     press(a, "r");
     const kr_re_run *u = kr_reeval_shown(a);
     size_t strict = kr_reeval_sums(a, u).events;
@@ -300,26 +268,26 @@ static void the_tolerance_of_the_moment_decides_on_events(void **state) {
 
 static void earlier_jobs_can_be_shown_again(void **state) {
     (void)state;
-    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
     press(a, "r:level 40\nr");
-    expect(a, "job 2: snapkv at 40 %", true);
+    expect_seen(a, "job 2: snapkv at 40 %");
     press(a, "n");
-    expect(a, "job 1: snapkv at 60 %", true);
+    expect_seen(a, "job 1: snapkv at 60 %");
     press(a, "n");
-    expect(a, "no job before this one", true);
+    expect_seen(a, "no job before this one");
     press(a, "NN");
-    expect(a, "no job after this one", true);
-    expect(a, "job 2: snapkv at 40 %", true);
+    expect_seen(a, "no job after this one");
+    expect_seen(a, "job 2: snapkv at 40 %");
     kr_app_free(a);
 }
 
 static void reading_the_file_again_forgets_what_was_measured(void **state) {
     (void)state;
-    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
     press(a, "r\nR");
-    expect(a, "no job yet", true);
+    expect_seen(a, "no job yet");
     press(a, "r");
-    expect(a, "12/12", true);
+    expect_seen(a, "12/12");
     kr_app_free(a);
 }
 
@@ -327,34 +295,34 @@ static void reading_the_file_again_forgets_what_was_measured(void **state) {
 
 static void a_child_that_ends_early_is_told_of_and_its_results_are_kept(void **state) {
     (void)state;
-    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, "dies");
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, "dies");
     press(a, "r");
-    expect(a, "failed (signal 9) after 2 of 12", true);
-    expect(a, "partial: 2 of 12", true);
+    expect_seen(a, "failed (signal 9) after 2 of 12");
+    expect_seen(a, "partial: 2 of 12");
     kr_app_free(a);
-    a = open_app(80, 24, KR_LOOK_UTF8, "short"); /* says that all is well */
+    a = open_small(80, 24, KR_LOOK_UTF8, "short"); /* says that all is well */
     press(a, "r");
-    expect(a, "failed (exit status 0) after 2 of 12", true);
+    expect_seen(a, "failed (exit status 0) after 2 of 12");
     kr_app_free(a);
 }
 
 static void garbage_is_counted_and_never_becomes_a_result(void **state) {
     (void)state;
-    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, "garbage");
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, "garbage");
     press(a, "r");
     const kr_re_run *u = kr_reeval_shown(a);
     assert_int_equal(u->n_result, 0);
     assert_true(u->odd >= 2);
     assert_int_equal(u->state, KR_JOB_FAILED);
-    expect(a, "were not understood", true);
+    expect_seen(a, "were not understood");
     press(a, "1");
-    expect(a, "1 Main", true);
+    expect_seen(a, "1 Main");
     kr_app_free(a);
 }
 
 static void a_flood_of_lines_does_not_hide_the_results(void **state) {
     (void)state;
-    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, "flood");
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, "flood");
     press(a, "r");
     const kr_re_run *u = kr_reeval_shown(a);
     assert_int_equal(u->n_result, 12);
@@ -364,25 +332,25 @@ static void a_flood_of_lines_does_not_hide_the_results(void **state) {
 
 static void a_silent_child_leaves_the_screens_alive_and_can_be_canceled(void **state) {
     (void)state;
-    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, "silent");
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, "silent");
     kr_app_type(a, "r");
     kr_app_tick(a);
-    expect(a, "job 1   0 %", true);
+    expect_seen(a, "job 1   0 %");
     kr_app_type(a, "1l");
-    expect(a, "0.110", true);
+    expect_seen(a, "0.110");
     kr_app_type(a, "q");
-    expect(a, "A job is at work and would end. Quit anyway?", true);
+    expect_seen(a, "A job is at work and would end. Quit anyway?");
     kr_app_type(a, "n");
     assert_false(kr_app_done(a));
     kr_app_type(a, "5r");
-    expect(a, "job 1 is at work", true);
+    expect_seen(a, "job 1 is at work");
     kr_app_type(a, "c");
     kr_app_wait(a);
-    expect(a, "canceled; 0 of 12", true);
+    expect_seen(a, "canceled; 0 of 12");
     kr_app_type(a, "q");
     assert_true(kr_app_done(a));
     kr_app_free(a);
-    a = open_app(80, 24, KR_LOOK_UTF8, "silent"); /* freed while it is at work */
+    a = open_small(80, 24, KR_LOOK_UTF8, "silent"); /* freed while it is at work */
     kr_app_type(a, "r");
     kr_app_free(a);
 }
@@ -394,13 +362,13 @@ static void what_is_missing_is_said(void **state) {
                                  (kr_app_settings){.look = KR_LOOK_UTF8}, &a, NULL),
                      KR_OK);
     kr_app_type(a, "r");
-    expect(a, "no requests that belong to this file; :eval requests FILE", true);
+    expect_seen(a, "no requests that belong to this file; :eval requests FILE");
     kr_app_type(a, ":eval requests /nonexistent\n");
-    expect(a, "cannot read '/nonexistent'", true);
+    expect_seen(a, "cannot read '/nonexistent'");
     kr_app_type(a, ":eval samples 0\n");
-    expect(a, "samples wants a whole number from 1 to 4000", true);
+    expect_seen(a, "samples wants a whole number from 1 to 4000");
     kr_app_type(a, ":eval nonsense\n");
-    expect(a, ":eval model, requests, task", true);
+    expect_seen(a, ":eval model, requests, task");
     kr_app_free(a);
 }
 
@@ -409,24 +377,24 @@ static void numbers_of_jobs_are_remembered(void **state) {
     char path[] = "/tmp/kvrisk-test-XXXXXX", *text = NULL;
     size_t n;
     close(mkstemp(path));
-    kr_app *a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
     kr_app_remember(a, path);
     press(a, ":eval samples 7\n:eval seed 99\n");
     kr_app_free(a);
     assert_int_equal(kr_file_read(path, 4096, &text, &n, NULL), KR_OK);
     assert_non_null(strstr(text, "samples = 7\nseed = 99\n"));
     free(text);
-    a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    a = open_small(80, 24, KR_LOOK_UTF8, NULL);
     kr_app_remember(a, path);
     press(a, "5");
-    expect(a, "sample 7 of all tasks   seed 99", true);
+    expect_seen(a, "sample 7 of all tasks   seed 99");
     kr_app_free(a);
     static const char odd[] = "samples = 0\nseed = -1\nthreads = x\nseconds\n= 5\nnoise\n";
     assert_int_equal(kr_file_write(path, odd, sizeof odd - 1, true, NULL), KR_OK);
-    a = open_app(80, 24, KR_LOOK_UTF8, NULL);
+    a = open_small(80, 24, KR_LOOK_UTF8, NULL);
     kr_app_remember(a, path);
     press(a, "5");
-    expect(a, "sample 100 of all tasks   seed 1   threads 1   limit 600 s", true);
+    expect_seen(a, "sample 100 of all tasks   seed 1   threads 1   limit 600 s");
     kr_app_free(a);
     unlink(path);
 }
