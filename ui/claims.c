@@ -69,30 +69,13 @@ static kr_mode mode_of(const kr_app *a, kr_mode_kind kind) {
     return m;
 }
 
-/* How far the mixture may move: from the typed one, or from equal shares of all tasks. */
-static void put_reach(kr_app *a, const kr_mode *m, const kr_mode_line *l, kr_buf *out) {
-    size_t tasks = kr_calib_tasks(a->calib);
-    bool own = m->weight != NULL;
-    char level[32];
-    int certified = own ? l->certified : kr_analysis_line(a->an, a->method)->certified;
-    if (certified < 0 || tasks < 2)
-        return;
-    kr_level_label(a, a->method, certified, level);
-    kr_buf_printf(out, "\n%s stays certified by this test while so much of all requests moves to one task:",
-                  level);
-    for (size_t t = 0; t < tasks; t++) {
-        int reach;
-        kr_status st = own ? kr_mode_reach_from(a->an, m, a->method, l, t, &reach, NULL)
-                           : kr_mode_reach(a->an, a->method, t, &reach, NULL);
-        if (st != KR_OK)
-            continue;
-        kr_buf_printf(out, "%s %s ", t > 0 ? "," : "", kr_calib_task(a->calib, t));
-        if (reach < 0)
-            kr_buf_puts(out, "none");
-        else
-            kr_buf_printf(out, "%.1f %%", reach / 10.0);
-    }
-    kr_buf_puts(out, ". A sensitivity, no further claim.");
+/* How far the mixture may move. */
+static void put_room(kr_app *a, const kr_mode *m, kr_buf *out) {
+    kr_buf t = {0};
+    kr_mode_room_sentence(a->an, m, a->method, &t);
+    if (t.len > 0)
+        kr_buf_printf(out, "\n%s", kr_buf_text(&t));
+    kr_buf_free(&t);
 }
 
 /* The curve that is free for one candidate that was declared alone. */
@@ -124,7 +107,7 @@ static void count_mode(kr_app *a, kr_mode_kind kind, kr_claim *x) {
     if (x->line.inapplicable != NULL || x->line.state == KR_STATE_REFUSED)
         return;
     if (kind == KR_MODE_MIXTURE)
-        put_reach(a, &m, &x->line, &x->text);
+        put_room(a, &m, &x->text);
     if (kind == KR_MODE_TOLERANCES)
         put_tolerances(a, &x->text);
 }

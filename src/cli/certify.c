@@ -86,7 +86,10 @@ static void put_noise(const kr_analysis *a) {
 static void print_text(kr_analysis *a, size_t method) {
     const kr_calib *c = kr_analysis_calib(a);
     kr_buf t = {0};
-    kr_overall_statement(a, &t);
+    if (method == KR_ALL_METHODS)
+        kr_overall_statement(a, &t);
+    else
+        kr_line_overall_statement(a, method, &t);
     kr_cli_put_safe(kr_buf_text(&t));
     printf("\n\n  %-20s %10s %10s %7s %8s %8s %9s\n", "method", "certified", "empirical*", "events",
            "rate", "upper**", "p");
@@ -137,7 +140,7 @@ static int run(const kr_cli_args *args, const kr_mode_args *mode, bool best, kr_
         return kr_cli_modes(args, mode, a, method);
     if (best && !args->json)
         put_best(a);
-    if (best && !best_method(a, &method))
+    if (best && !best_method(a, &method) && !args->json)
         return KR_EXIT_FALLBACK;
     if (args->json) {
         kr_buf b = {0};

@@ -65,24 +65,15 @@ static int parse(const kr_cli_args *args, const kr_mode_args *m, const kr_analys
     return KR_EXIT_OK;
 }
 
-/* For the largest move of each task's share: how far the mixture may go. */
-static void print_reach(kr_analysis *a, size_t method) {
-    const kr_calib *c = kr_analysis_calib(a);
-    if (kr_analysis_line(a, method)->certified < 0 || kr_calib_tasks(c) < 2)
-        return;
-    printf("    certified level stays certified while this share of all requests moves to one task:");
-    for (size_t t = 0; t < kr_calib_tasks(c); t++) {
-        int reach;
-        if (kr_mode_reach(a, method, t, &reach, NULL) != KR_OK)
-            continue;
-        printf("%s ", t > 0 ? "," : "");
-        kr_cli_put_safe(kr_calib_task(c, t));
-        if (reach < 0)
-            printf(" none");
-        else
-            printf(" %.1f %%", reach / 10.0);
+static void print_room(kr_analysis *a, const kr_mode *mode, size_t method) {
+    kr_buf t = {0};
+    kr_mode_room_sentence(a, mode, method, &t);
+    if (t.len > 0) {
+        printf("    ");
+        kr_cli_put_safe(kr_buf_text(&t));
+        putchar('\n');
     }
-    putchar('\n');
+    kr_buf_free(&t);
 }
 
 static void print_line(kr_analysis *a, const kr_mode *mode, size_t method, const kr_mode_line *l) {
@@ -128,19 +119,18 @@ static int one_mode(const kr_cli_args *args, kr_analysis *a, const kr_mode *mode
                     kr_buf *json, bool *any) {
     kr_mode_line l;
     kr_error e;
-    kr_status st = kr_mode_walk(a, mode, method, &l, &e);
+    if (args->json && json->len > 0 && json->s[json->len - 1] == '}')
+        kr_buf_puts(json, ",");
+    kr_status st = args->json ? kr_export_mode(a, mode, method, &l, json, &e)
+                              : kr_mode_walk(a, mode, method, &l, &e);
     if (st != KR_OK)
         return kr_cli_say(args->name, st == KR_EINVAL ? KR_EXIT_USAGE : KR_EXIT_ERROR, "%s", e.msg);
     *any = *any || l.certified >= 0;
-    if (args->json) {
-        if (json->len > 0 && json->s[json->len - 1] == '}')
-            kr_buf_puts(json, ",");
-        kr_export_mode(a, mode, method, &l, json);
+    if (args->json)
         return KR_EXIT_OK;
-    }
     print_line(a, mode, method, &l);
-    if (mode->kind == KR_MODE_MIXTURE && mode->weight == NULL)
-        print_reach(a, method);
+    if (l.certified >= 0)
+        print_room(a, mode, method);
     if (mode->kind == KR_MODE_TOLERANCES)
         joint_tolerances(a, method);
     return KR_EXIT_OK;

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "export/context.h"
 #include "export/modes.h"
+#include "verdict/joint.h"
 #include "verdict/noise.h"
 
 static const kr_policy *candidate_policy(const kr_calib *c, size_t method, int index) {
@@ -52,7 +54,8 @@ static void put_test(kr_buf *b, double rate, double p_value, double upper_bound)
     kr_put_double(b, "upper_bound", upper_bound);
 }
 
-static void put_candidate(kr_buf *b, const kr_analysis *a, size_t method, size_t index) {
+static void put_candidate(kr_buf *b, const kr_analysis *a, size_t method, size_t index,
+                          double adjusted) {
     const kr_calib *c = kr_analysis_calib(a);
     kr_candidate_row r = kr_analysis_candidate(a, method, index);
     kr_buf_puts(b, "{");
@@ -60,6 +63,12 @@ static void put_candidate(kr_buf *b, const kr_analysis *a, size_t method, size_t
     put_realised(b, c, r.policy);
     kr_put_count(b, "events", r.events);
     put_test(b, r.rate, r.p_value, r.upper_bound);
+    kr_put_double(b, "adjusted_p", adjusted);
+    kr_dec t;
+    if (kr_joint_tolerance(a, method, index, &t))
+        kr_put_dec(b, "tolerance_bound", t);
+    else
+        kr_put_null(b, "tolerance_bound");
     kr_put_text(b, "verdict", kr_verdict_name(r.verdict));
     kr_put_int(b, "missing", r.missing);
     if (r.has_test) {
@@ -91,7 +100,7 @@ static void put_empirical(kr_buf *b, const kr_analysis *a, size_t method) {
 }
 
 /* The fields of one method, without braces. */
-static void put_method(kr_buf *b, const kr_analysis *a, size_t method) {
+static void put_method(kr_buf *b, kr_analysis *a, size_t method) {
     const kr_calib *c = kr_analysis_calib(a);
     const kr_line *l = kr_analysis_line(a, method);
     bool certified = l->certified >= 0;
@@ -113,13 +122,17 @@ static void put_method(kr_buf *b, const kr_analysis *a, size_t method) {
     kr_put_text(b, "statement", kr_buf_text(&statement));
     kr_buf_free(&statement);
     put_empirical(b, a, method);
+    size_t count = kr_calib_method(c, method)->count;
+    double *adjusted = malloc((count + 1) * sizeof *adjusted);
+    bool known = adjusted != NULL && kr_analysis_adjusted(a, method, adjusted, NULL) == KR_OK;
     kr_put_key(b, "candidates");
     kr_buf_puts(b, "[");
-    for (size_t i = 0; i < kr_calib_method(c, method)->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         kr_buf_puts(b, i > 0 ? "," : "");
-        put_candidate(b, a, method, i);
+        put_candidate(b, a, method, i, known ? adjusted[i] : NAN);
     }
     kr_buf_puts(b, "]");
+    free(adjusted);
 }
 
 static void put_contract(kr_buf *b, const kr_analysis *a) {
@@ -133,19 +146,21 @@ static void put_contract(kr_buf *b, const kr_analysis *a) {
     kr_buf_puts(b, "}");
 }
 
-static void put_common(kr_buf *b, const kr_analysis *a) {
+/* One method's state and largest count where only one is asked for. */
+static void put_common(kr_buf *b, const kr_analysis *a, size_t method) {
     kr_analysis_options o = kr_analysis_options_of(a);
-    kr_level level = kr_analysis_level(a);
+    bool all = method == KR_ALL_METHODS;
+    kr_level level = all ? kr_analysis_level(a) : kr_analysis_line_limits(a, method)->level;
     kr_buf text = {0};
     put_contract(b, a);
-    kr_put_text(b, "state", kr_state_name(kr_analysis_state(a)));
+    kr_put_text(b, "state", kr_state_name(all ? kr_analysis_state(a) : kr_analysis_line_state(a, method)));
     kr_population_text(a, &text);
     kr_put_text(b, "population", kr_buf_text(&text));
     kr_put_text(b, "split", o.split == KR_SPLIT_TEST ? "test" : "cal");
     kr_put_bool(b, "assume_independent", o.assume_independent);
     kr_put_int(b, "n", kr_analysis_n(a));
     kr_put_int(b, "missing", kr_analysis_missing(a));
-    kr_put_int(b, "max_events", kr_analysis_max_events(a));
+    kr_put_int(b, "max_events", all ? kr_analysis_max_events(a) : kr_analysis_line(a, method)->max_events);
     if (level.den == 1)
         kr_put_dec(b, "level", level.num);
     else
@@ -175,13 +190,16 @@ static void put_noise(kr_buf *b, const kr_analysis *a) {
     kr_buf_free(&t);
 }
 
-void kr_export_certify(const kr_analysis *a, size_t method, kr_buf *b) {
+void kr_export_certify(kr_analysis *a, size_t method, kr_buf *b) {
     const kr_calib *c = kr_analysis_calib(a);
     kr_buf text = {0};
     kr_buf_puts(b, "{");
     kr_put_int(b, "version", KR_EXPORT_VERSION);
-    put_common(b, a);
-    kr_overall_statement(a, &text);
+    put_common(b, a, method);
+    if (method == KR_ALL_METHODS)
+        kr_overall_statement(a, &text);
+    else
+        kr_line_overall_statement(a, method, &text);
     kr_put_text(b, "statement", kr_buf_text(&text));
     kr_buf_free(&text);
     put_noise(b, a);
@@ -218,15 +236,18 @@ void kr_export_point(kr_analysis *a, size_t method, const char *note, kr_buf *b)
     kr_put_text(b, "protocol", m->protocol);
     kr_put_text(b, "loss_rule", "nano-9");
     kr_put_text(b, "note", note);
-    put_common(b, a);
-    kr_analysis_state_sentence(a, &text);
+    put_common(b, a, method);
+    kr_line_state_sentence(a, method, &text);
     kr_put_text(b, "state_sentence", kr_buf_text(&text));
     kr_buf_free(&text);
     put_noise(b, a);
-    /* The line's own state stands for the point; the common one is about all lines. */
+    kr_export_context(a, method, b);
     kr_put_key(b, "point");
     kr_buf_puts(b, "{");
     put_method(b, a, method);
+    kr_export_tasks(a, method, b);
+    kr_mode events = kr_mode_default(a, KR_MODE_EVENTS);
+    kr_export_room(a, &events, method, b);
     kr_buf_puts(b, "}");
     kr_export_modes(a, method, b);
     kr_buf_puts(b, "}\n");

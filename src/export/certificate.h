@@ -11,7 +11,7 @@
 #define KR_ALL_METHODS ((size_t)-1)
 
 /* One JSON object with every method, or with one; ends in a line feed. */
-void kr_export_certify(const kr_analysis *a, size_t method, kr_buf *out);
+void kr_export_certify(kr_analysis *a, size_t method, kr_buf *out);
 
 /* The operating point of one method: the same fields with "kind":"operating_point", the calibration
  * file's name and SHA-256, the program's version, the note (NULL: none) and what the tables for

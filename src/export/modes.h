@@ -4,10 +4,11 @@
 
 #include "verdict/modes.h"
 
-/* {"mode","method","state","status","decision","retention","threshold","level","n","max_events",
- * "events","p_value","upper_bound","statement"}: null where there is none. */
-void kr_export_mode(const kr_analysis *a, const kr_mode *mode, size_t method,
-                    const kr_mode_line *line, kr_buf *out);
+/* Walks the method by this mode and writes {"mode","method","state","status","decision","retention",
+ * "threshold","level","n","max_events","events","p_value","upper_bound", the mode's parameters,
+ * "statement","candidates","room"}: null where there is none. Errors as kr_mode_walk, nothing written. */
+kr_status kr_export_mode(kr_analysis *a, const kr_mode *mode, size_t method, kr_mode_line *line,
+                         kr_buf *out, kr_error *err);
 
 /* ,"modes":[...] of a method: the tables for choices after looking, and the claim that the file
  * declares. Nothing on failure to compute one. */

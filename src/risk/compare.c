@@ -18,8 +18,8 @@ kr_status kr_mcnemar(int64_t b, int64_t c, int64_t n, double level, kr_mcnemar_c
     m.mid = b + c == 0 ? 1 : 2 * tail - exp(kr_binom_ln_mass(least, b + c, 0.5));
     m.mid = fmin(1, m.mid);
     double a = level / 4; /* two limits of two shares */
-    m.lower = kr_binom_lower(b, n, a) - kr_binom_upper(c, n, a);
-    m.upper = kr_binom_upper(b, n, a) - kr_binom_lower(c, n, a);
+    m.lower = kr_binom_lower_strat(b, n, a) - kr_binom_upper_strat(c, n, a);
+    m.upper = kr_binom_upper_strat(b, n, a) - kr_binom_lower_strat(c, n, a);
     *out = m;
     return KR_OK;
 }

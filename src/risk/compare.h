@@ -14,8 +14,9 @@ typedef struct {
     double a_better;     /* H: A is degraded at least as often as B */
     double b_better;     /* the other way round */
     double mid;          /* two-sided mid-p: for display, not exact */
-    double lower, upper; /* limits for (risk of A) - (risk of B) at 1 - level: the differences of
-                            exact limits of the two discordant shares, conservative */
+    double lower, upper; /* limits for (risk of A) - (risk of B) at 1 - level, tasks of equal size
+                            included: the differences of exact limits of the two discordant
+                            shares, a quarter of the level each */
 } kr_mcnemar_claim;
 
 /* b requests degraded by A only, c by B only, of n. level in (0,1). */

@@ -88,8 +88,6 @@ kr_limits kr_evalue_limits(int64_t n, kr_dec eps, kr_level level) {
     kr_limits l = {.n = n, .eps = eps, .level = level};
     l.plugin_max = kr_plugin_max(n, eps);
     l.guard_max = l.plugin_max < 1 ? -1 : l.plugin_max - 1;
-    l.kmax = kr_evalue_kmax(n, eps, kr_level_double(level));
-    if (l.kmax > l.guard_max) /* cannot be for level <= 1/2; stay inside all the same */
-        l.kmax = l.guard_max;
+    l.kmax = kr_evalue_kmax(n, eps, kr_level_double(level)); /* valid beyond the guard of p-values */
     return l;
 }

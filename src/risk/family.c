@@ -133,6 +133,48 @@ kr_status kr_family_certify(size_t methods, const size_t *length, kr_family_coun
     return st;
 }
 
+/* One run of the graph at a level that grows until the next candidate is rejected: always the one
+ * with the smallest p over its share. */
+kr_status kr_family_adjusted(size_t methods, const size_t *length, const double *const *p,
+                             const bool *open, double *const *adjusted, kr_error *err) {
+    kr_status st = check_weights(methods, NULL, err);
+    if (st != KR_OK)
+        return st;
+    double *share = malloc(methods * sizeof *share), running = 0;
+    size_t *next = calloc(methods, sizeof *next), left = methods;
+    if (share == NULL || next == NULL)
+        st = kr_fail(err, KR_ENOMEM, "out of memory for %zu methods", methods);
+    for (size_t c = 0; st == KR_OK && c < methods; c++) {
+        share[c] = 1.0 / (double)methods;
+        for (size_t j = 0; j < length[c]; j++)
+            adjusted[c][j] = 1;
+    }
+    while (st == KR_OK) {
+        size_t best = methods;
+        double least = INFINITY;
+        for (size_t c = 0; c < methods; c++) {
+            if (next[c] >= length[c])
+                continue;
+            double x = p[c][next[c]] / share[c];
+            if (x < least)
+                best = c, least = x;
+        }
+        if (best == methods || !(fmax(running, least) < 1))
+            break;
+        running = fmax(running, least);
+        adjusted[best][next[best]++] = running;
+        if (next[best] < length[best] || (open != NULL && open[best]))
+            continue;
+        left--;
+        for (size_t c = 0; c < methods; c++)
+            if (next[c] < length[c] || length[c] == 0 || (open != NULL && open[c]))
+                share[c] += share[best] / (double)left;
+    }
+    free(share);
+    free(next);
+    return st;
+}
+
 double kr_family_naive_error(double each, int64_t m) {
     return each >= 1 ? 1 : -expm1((double)m * log1p(-each));
 }

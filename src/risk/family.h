@@ -27,6 +27,13 @@ kr_status kr_family_certify(size_t methods, const size_t *length, kr_family_coun
                             void *ctx, int64_t n, kr_dec eps, kr_level delta,
                             const kr_ratio *weights, kr_family_member *out, kr_error *err);
 
+/* Adjusted p-values of the same family: adjusted[c][j] <= delta exactly where candidate j of method c
+ * is certified at delta, whatever delta. p[c][j] are the candidates' p-values (NaN counts as 1), `open`
+ * marks methods whose sequence is not known to its end and hands nothing on (NULL: none). A candidate
+ * that is never reached, and any whose level would exceed 1, gets 1. */
+kr_status kr_family_adjusted(size_t methods, const size_t *length, const double *const *p,
+                             const bool *open, double *const *adjusted, kr_error *err);
+
 /* P[at least one of m independent certificates at the boundary is false] when each is given at
  * probability `each`: what taking the best of m costs. 1 - (1 - each)^m. */
 double kr_family_naive_error(double each, int64_t m);

@@ -195,6 +195,14 @@ static kr_status fill(problem *q, size_t tasks, const int64_t *n, const kr_ratio
     return KR_OK;
 }
 
+/* The smaller of three bounds of one and the same tail probability, at q->eps. */
+static double least_bound(problem *q, const exact_sums *s, kr_mixture_claim *c) {
+    double x = chernoff(q), y = bentkus(s, q->eps), z = hoeffding(q);
+    if (c != NULL)
+        c->chernoff = x, c->bentkus = y, c->hoeffding = z;
+    return fmin(x, fmin(y, z));
+}
+
 kr_status kr_mixture_test(size_t tasks, const int64_t *events, const int64_t *n,
                           const kr_ratio *weight, kr_dec eps, kr_mixture_claim *out,
                           kr_error *err) {
@@ -209,11 +217,9 @@ kr_status kr_mixture_test(size_t tasks, const int64_t *events, const int64_t *n,
     exact_sums s = add_up(tasks, events, n, weight);
     kr_mixture_claim c = {.rate = s.rate.value, .exact = s.equal};
     q.rate = s.rate.value;
-    c.chernoff = chernoff(&q);
-    c.bentkus = bentkus(&s, q.eps);
-    c.hoeffding = hoeffding(&q);
-    c.p = s.equal ? kr_p_value(s.events, s.requests, eps)
-                  : fmin(c.chernoff, fmin(c.bentkus, c.hoeffding));
+    c.p = least_bound(&q, &s, &c);
+    if (s.equal)
+        c.p = kr_p_value(s.events, s.requests, eps);
     free(q.w);
     *out = c;
     return KR_OK;
@@ -231,30 +237,51 @@ kr_status kr_mixture_any(size_t tasks, const int64_t *events, const int64_t *n,
     return KR_OK;
 }
 
-kr_status kr_mixture_reach(size_t tasks, const int64_t *events, const int64_t *n,
-                           const kr_ratio *weight, size_t to, kr_dec eps, kr_level level,
-                           int *thousandths, kr_error *err) {
-    if (to >= tasks)
-        return kr_fail(err, KR_EINVAL, "there is no task %zu among %zu", to, tasks);
-    kr_ratio *moved = malloc(tasks * sizeof *moved);
-    if (moved == NULL)
-        return kr_fail(err, KR_ENOMEM, "out of memory for a mixture of %zu tasks", tasks);
-    kr_status st = KR_OK;
-    int reach = -1;
-    for (int t = 0; t <= 1000 && st == KR_OK; t++) {
-        kr_mixture_claim c;
-        for (size_t h = 0; h < tasks; h++)
-            moved[h] = kr_ratio_mul(weight[h], kr_ratio_make(1000 - t, 1000));
-        moved[to] = kr_ratio_add(moved[to], kr_ratio_make(t, 1000));
-        st = kr_mixture_test(tasks, events, n, moved, eps, &c, err);
-        if (st != KR_OK || kr_p_decide(c.p, kr_level_double(level)) != KR_REJECT_YES)
-            break;
-        reach = t;
+/* The p-values fall in eps, so the limit is where they cross the level. */
+kr_status kr_mixture_upper(size_t tasks, const int64_t *events, const int64_t *n,
+                           const kr_ratio *weight, kr_level level, double *upper, kr_error *err) {
+    kr_status st = check(tasks, events, n, weight, err);
+    double a = kr_level_double(level), lo, hi = 1;
+    if (st != KR_OK)
+        return st;
+    if (!(a > 0 && a < 1))
+        return kr_fail(err, KR_EINVAL, "level %g is outside (0, 1)", a);
+    exact_sums s = add_up(tasks, events, n, weight);
+    if (s.equal) {
+        *upper = kr_binom_upper_strat(s.events, s.requests, a);
+        return KR_OK;
     }
-    free(moved);
+    problem q = {0};
+    st = fill(&q, tasks, n, weight, err);
+    q.rate = s.rate.value;
+    for (lo = s.rate.value; st == KR_OK && hi - lo > 1e-12 * hi;) {
+        double mid = lo + (hi - lo) / 2;
+        q.eps = mid;
+        if (least_bound(&q, &s, NULL) > a)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    free(q.w);
     if (st == KR_OK)
-        *thousandths = reach;
+        *upper = hi;
     return st;
+}
+
+double kr_mixture_growth(double upper, kr_dec eps) {
+    double e = kr_dec_double(eps) * (1 - 1e-12);
+    if (!(upper <= 1) || !(upper < e))
+        return 1;
+    return upper > 0 ? e / upper : INFINITY;
+}
+
+/* With share t moved to a task of weight w the risk is (1-t) R + t r, and r <= min(1, R/w). */
+double kr_mixture_reach(double weight, double upper, kr_dec eps) {
+    double e = kr_dec_double(eps) * (1 - 1e-12);
+    if (!(upper >= 0) || !(upper < e) || !(weight >= 0 && weight <= 1))
+        return 0;
+    double most = weight > upper ? upper / weight : 1; /* of the task's risk */
+    return most > e ? (e - upper) / (most - upper) : 1;
 }
 
 /* N must be a multiple of every denominator; the smallest such multiple, 0 if it is above `most`.

@@ -32,12 +32,21 @@ kr_status kr_mixture_test(size_t tasks, const int64_t *events, const int64_t *n,
 kr_status kr_mixture_any(size_t tasks, const int64_t *events, const int64_t *n,
                          const kr_ratio *weight, kr_level delta, double *upper, kr_error *err);
 
-/* How many thousandths of the weight may move to task `to` (taken from all tasks in proportion)
- * with every step up to there still certified at `level`; -1 if the mixture itself is not. A
- * sensitivity, not a further claim. */
-kr_status kr_mixture_reach(size_t tasks, const int64_t *events, const int64_t *n,
-                           const kr_ratio *weight, size_t to, kr_dec eps, kr_level level,
-                           int *thousandths, kr_error *err);
+/* Upper limit U of the mixture's risk R at `level`: P[R <= U] >= 1 - level. The inverse of
+ * kr_mixture_test in eps. */
+kr_status kr_mixture_upper(size_t tasks, const int64_t *events, const int64_t *n,
+                           const kr_ratio *weight, kr_level level, double *upper, kr_error *err);
+
+/* How far the mixture may move where R <= U is known. Every mixture w' with w'_h <= g w_h for all tasks
+ * has risk sum w'_h r_h <= g sum w_h r_h = g R <= g U: all of them are covered at once by that one event
+ * for g = eps/U. growth: that g, 1 where U leaves no room, INFINITY for U = 0. reach: the share of all
+ * requests, 0..1, that may move to one task of weight w (from all tasks in proportion): the risk is then
+ * (1-t) R + t r with r <= min(1, R/w), which is at most eps for t <= (eps - U) / (min(1, U/w) - U). A task
+ * that has all of the risk attains it, so nothing better follows from R <= U alone. U must be a limit
+ * that holds for the policy in hand: of a policy selected from a chain that is the running limit of
+ * posthoc.h, or a target eps/g declared beforehand. */
+double kr_mixture_growth(double upper, kr_dec eps);
+double kr_mixture_reach(double weight, double upper, kr_dec eps);
 
 /* Rows to keep per task so that the kept ones sample the mixture by themselves: take[h] = N
  * weight_h exactly, with the largest N for which no take[h] exceeds n[h]. *total = N, 0 if there is

@@ -9,20 +9,22 @@ static bool better(double share, const kr_best *b) {
     return isfinite(share) && (!b->any || share < b->share);
 }
 
-/* The state of a pick among all methods: that of the contract, where the choice is covered. */
+/* The state of a pick among all methods: that of the contract, where the choice was declared. */
 static kr_state state_of(kr_analysis *a, bool family, kr_error *err, kr_status *st) {
     bool before = kr_analysis_family(a);
     *st = before == family ? KR_OK : kr_analysis_set_family(a, family, err);
     kr_state s = kr_analysis_state(a);
     if (*st == KR_OK && before != family)
         *st = kr_analysis_set_family(a, before, err);
-    return s == KR_STATE_LOCKED && !family ? KR_STATE_WHAT_IF : s;
+    return s == KR_STATE_LOCKED && !(family && kr_analysis_home_info(a)->family) ? KR_STATE_WHAT_IF : s;
 }
 
 kr_status kr_best_overall(kr_analysis *a, bool family, kr_best *out, kr_error *err) {
     const kr_calib *c = kr_analysis_calib(a);
     kr_contract k = kr_analysis_contract(a);
     size_t methods = kr_calib_methods(c);
+    const kr_home *h = kr_analysis_home_info(a);
+    const bool *member = h->family && h->kind == KR_HOME_FILE ? kr_analysis_declared(a)->member : NULL;
     kr_best b = {.share = 1, .candidate = -1, .covered = family || methods == 1};
     double attained = 0;
     for (size_t i = 0; i < methods; i++) {
@@ -32,7 +34,8 @@ kr_status kr_best_overall(kr_analysis *a, bool family, kr_best *out, kr_error *e
             return st;
         attained = kr_p_value(p.max_events, kr_analysis_n(a), k.risk);
         double share = kr_share_kept(c, i, p.certified);
-        if (p.certified >= 0 && better(share, &b))
+        bool may = !family || member == NULL || member[i]; /* one of those that were declared */
+        if (may && p.certified >= 0 && better(share, &b))
             b.any = true, b.method = i, b.candidate = p.certified, b.share = share;
     }
     b.error = b.covered ? kr_level_double(kr_contract_level(&k, 1))
@@ -77,8 +80,11 @@ void kr_best_sentence(const kr_analysis *a, const kr_best *b, kr_buf *out) {
                   kr_buf_text(&level), p->has_retention ? " %" : "");
     kr_buf_free(&level);
     if (b->covered)
-        kr_buf_printf(out, "; the choice is covered, each method starts at 1/%zu of %s %%.", methods,
-                      kr_dec_percent(kr_contract_delta(&k), 0, delta));
+        kr_buf_printf(out, "; %s, each method starts at 1/%zu of %s %%.",
+                      kr_analysis_home_info(a)->family
+                          ? "the choice is covered"
+                          : "the choice would be covered had the family been declared before looking",
+                      methods, kr_dec_percent(kr_contract_delta(&k), 0, delta));
     else
         put_price(b, methods, kr_dec_percent(kr_contract_delta(&k), 0, delta), out);
 }

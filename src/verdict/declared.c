@@ -195,6 +195,30 @@ static void read_explore(kr_json *j, reader *r) {
     r->d->explore = !j->failed;
 }
 
+/* A list names the methods whose choice was declared; true stands for all of the file. */
+static void read_family(kr_json *j, reader *r) {
+    if (kr_json_peek(j) != KR_JSON_ARRAY) {
+        kr_json_skip(j, NULL);
+        return;
+    }
+    size_t at = j->at, named = 0;
+    r->d->member = calloc(kr_calib_methods(r->c) + 1, sizeof *r->d->member);
+    r->bad = r->d->member == NULL;
+    if (r->bad)
+        kr_fail(r->err, KR_ENOMEM, "out of memory");
+    for (kr_json_iter it = kr_json_enter(j, '['); !r->bad && kr_json_element(j, &it); named++) {
+        char *name = kr_json_string_copy(j);
+        int m = name != NULL ? kr_calib_find_method(r->c, name) : -1;
+        if (name != NULL && m < 0)
+            kr_json_fail(j, at, "\"family\" names '%.80s', which this file does not have", name);
+        if (m >= 0)
+            r->d->member[m] = true;
+        free(name);
+    }
+    if (!r->bad && !j->failed && named == 0)
+        kr_json_fail(j, at, "\"family\" is an empty list of methods");
+}
+
 static void read_weights(kr_json *j, reader *r) {
     weights w = {NULL, NULL};
     kr_span key;
@@ -234,6 +258,8 @@ static void read_members(kr_json *j, reader *r) {
         int64_t seed;
         if (kr_span_is(key, "explore"))
             read_explore(j, r);
+        else if (kr_span_is(key, "family"))
+            read_family(j, r);
         else if (kr_span_is(key, "weights"))
             read_weights(j, r);
         else if (kr_span_is(key, "mode"))
@@ -247,7 +273,25 @@ static void read_members(kr_json *j, reader *r) {
     }
 }
 
-static kr_status check(const kr_declared *d, kr_error *err) {
+/* The two error levels add: together they must leave the claims likelier right than wrong. */
+static kr_status check_explore(const kr_declared *d, const kr_calib_meta *m, kr_error *err) {
+    kr_dec one = kr_dec_make(1, 0), zero = kr_dec_make(0, 0), delta, sum;
+    if (!d->explore)
+        return KR_OK;
+    if (!kr_dec_sub(one, m->confidence, &delta) || !kr_dec_add(delta, d->explore_delta, &sum) ||
+        kr_dec_cmp(sum, kr_dec_make(5, 1)) > 0)
+        return kr_fail(err, KR_EFORMAT, "the error levels of the contract and of \"explore\" add up to more "
+                                        "than 0.5");
+    for (size_t i = 0; i < d->n_tolerances; i++)
+        if (kr_dec_cmp(d->tolerance[i], zero) < 0)
+            return kr_fail(err, KR_EFORMAT, "\"explore\" has a negative tolerance");
+    for (size_t i = 0; i < d->n_risks; i++)
+        if (kr_dec_cmp(d->risk[i], zero) <= 0 || kr_dec_cmp(d->risk[i], one) >= 0)
+            return kr_fail(err, KR_EFORMAT, "\"explore\" has a risk target outside 0 to 1");
+    return KR_OK;
+}
+
+static kr_status check(const kr_declared *d, const kr_calib_meta *m, kr_error *err) {
     bool needs_weights = d->mode == KR_MODE_MIXTURE || d->mode == KR_MODE_SUBSAMPLE;
     bool needs_seed = d->mode == KR_MODE_SUBSAMPLE || d->mode == KR_MODE_CLUSTER_ONE;
     if (needs_weights && d->weight == NULL)
@@ -259,7 +303,7 @@ static kr_status check(const kr_declared *d, kr_error *err) {
     if (d->mode >= KR_MODE_TOLERANCES && d->mode <= KR_MODE_CONFIDENCE)
         return kr_fail(err, KR_EFORMAT, "\"mode\":\"%s\" is declared by \"explore\"",
                        kr_mode_name(d->mode));
-    return KR_OK;
+    return check_explore(d, m, err);
 }
 
 kr_status kr_declared_read(const kr_calib *c, kr_declared *out, kr_error *err) {
@@ -278,7 +322,7 @@ kr_status kr_declared_read(const kr_calib *c, kr_declared *out, kr_error *err) {
     kr_status st = text.failed           ? kr_fail(err, KR_ENOMEM, "out of memory")
                    : j.failed || r.bad ? kr_fail(err, KR_EFORMAT, "%s: contract: %s",
                                                  kr_calib_path(c), mine.msg)
-                                         : check(&d, err);
+                                         : check(&d, m, err);
     kr_buf_free(&text);
     if (st == KR_OK)
         *out = d;
@@ -288,6 +332,8 @@ kr_status kr_declared_read(const kr_calib *c, kr_declared *out, kr_error *err) {
 }
 
 void kr_declared_free(kr_declared *d) {
+    free(d->member);
+    d->member = NULL;
     free(d->weight);
     d->weight = NULL;
 }

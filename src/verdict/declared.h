@@ -3,7 +3,7 @@
  *
  * "contract":{..., "explore":{"delta":0.05,"tolerances":[0,0.05],"risks":[0.05,0.1],
  *                        "confidence":true},
- *             "mode":"mixture","weights":{"qa":2,"vt":1},"seed":7,"mean":"hb"} */
+ *             "family":["snapkv","adakv"],"mode":"mixture","weights":{"qa":2,"vt":1},"seed":7,"mean":"hb"} */
 #ifndef KR_VERDICT_DECLARED_H
 #define KR_VERDICT_DECLARED_H
 
@@ -39,6 +39,7 @@ typedef struct {
     size_t n_tolerances, n_risks; /* 0: none declared */
     kr_dec tolerance[KR_EXPLORE_MAX], risk[KR_EXPLORE_MAX];
     kr_mode_kind mode;
+    bool *member;     /* [methods] named by a "family" that is a list; NULL: all of them */
     kr_ratio *weight; /* [tasks], sum exactly 1; NULL: none declared */
     bool has_seed;
     uint64_t seed;

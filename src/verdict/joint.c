@@ -1,7 +1,5 @@
 #include "verdict/joint.h"
 
-#include <string.h>
-
 #include "risk/evalue.h"
 #include "risk/posthoc.h"
 #include "risk/tolerance.h"
@@ -86,6 +84,19 @@ static bool to_grid(const kr_analysis *a, kr_mode_kind table, kr_contract *k) {
            (!r || lower_point(d->risk, d->n_risks, k->risk, &k->risk));
 }
 
+bool kr_joint_contract(const kr_analysis *a, kr_mode_kind kind, kr_contract *k) {
+    return to_grid(a, table_of(kr_analysis_declared(a), kind), k);
+}
+
+bool kr_joint_limits_level(const kr_analysis *a, size_t method, kr_level *out) {
+    const kr_declared *d = kr_analysis_declared(a);
+    if (table_of(d, KR_MODE_RISKS) != KR_MODE_RISKS)
+        return false;
+    kr_level delta = kr_level_make(kr_joint_delta(a, KR_MODE_RISKS, NULL), 1);
+    *out = shared(a, kr_posthoc_level(delta, kr_calib_method(kr_analysis_calib(a), method)->count, 0));
+    return true;
+}
+
 kr_status kr_joint_at(kr_analysis *a, kr_mode_kind kind, size_t method, kr_contract k,
                       kr_point *out, kr_error *err) {
     const kr_declared *d = kr_analysis_declared(a);
@@ -128,10 +139,8 @@ kr_state kr_joint_state(const kr_analysis *a, kr_mode_kind kind, size_t method, 
     kr_mode_kind table = table_of(d, kind);
     if (kr_analysis_dependent(a) && !o.assume_independent)
         return KR_STATE_REFUSED;
-    bool mine = kr_analysis_family(a) || (h->method != NULL && !h->family &&
-                                          strcmp(h->method, kr_calib_method(c, method)->name) == 0);
-    mine = mine && (!h->family || kr_analysis_family(a)) &&
-           !(kr_analysis_family(a) && !h->family && h->method != NULL);
+    /* one method's table, or those of all methods at shares of the budget */
+    bool mine = kr_analysis_line_declared(a, method) && (kr_analysis_family(a) || h->method != NULL);
     bool locked = declares(d, table) && d->mode == KR_MODE_EVENTS && h->kind != KR_HOME_NONE &&
                   h->has && o.split == KR_SPLIT_CAL && !kr_calib_meta_of(c)->partial &&
                   (mine || kr_calib_methods(c) == 1) && rest_at_home(a, table, k);
@@ -159,9 +168,12 @@ void kr_joint_sentence(const kr_analysis *a, kr_mode_kind kind, size_t method, k
     char t[KR_DEC_TEXT];
     if (!declared)
         kr_buf_puts(out, "Not declared before looking, so what-if: ");
+    if (kr_analysis_dependent(a) && kr_analysis_options_of(a).assume_independent)
+        kr_buf_puts(out, "Assuming that requests of one cluster are independent, as asserted: ");
     if (kind == KR_MODE_CONFIDENCE) {
         kr_buf_printf(out, "e-values let the confidence for %s be picked after looking; whatever level d "
-                           "is picked, false claims divided by d have expectation at most 1.", name);
+                           "is picked, false claims divided by d have expectation at most 1. The level adds "
+                           "to that of the contract's own claim.", name);
         return;
     }
     if (!kr_dec_sub(one, delta, &conf))
@@ -186,7 +198,8 @@ static int64_t drop_at(void *ctx, int64_t rank) {
     return kr_calib_drop(d->c, d->policy, d->split, rank);
 }
 
-bool kr_joint_tolerance(const kr_analysis *a, size_t method, size_t index, kr_dec *out) {
+bool kr_joint_tolerance_at(const kr_analysis *a, size_t method, size_t index, int64_t max_events,
+                           kr_dec *out) {
     const kr_calib *c = kr_analysis_calib(a);
     kr_analysis_options o = kr_analysis_options_of(a);
     int64_t t;
@@ -194,9 +207,12 @@ bool kr_joint_tolerance(const kr_analysis *a, size_t method, size_t index, kr_de
         (kr_analysis_dependent(a) && !o.assume_independent))
         return false;
     drops d = {c, kr_calib_method(c, method)->first + index, o.split};
-    const kr_limits *l = kr_analysis_line_limits(a, method);
-    if (!kr_tolerance_certified(kr_analysis_n(a), l->kmax, drop_at, &d, &t))
+    if (!kr_tolerance_certified(kr_analysis_n(a), max_events, drop_at, &d, &t))
         return false;
     *out = kr_nano_dec(t < 0 ? 0 : t);
     return true;
+}
+
+bool kr_joint_tolerance(const kr_analysis *a, size_t method, size_t index, kr_dec *out) {
+    return kr_joint_tolerance_at(a, method, index, kr_analysis_line_limits(a, method)->kmax, out);
 }

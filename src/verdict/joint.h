@@ -18,6 +18,13 @@ kr_dec kr_joint_delta(const kr_analysis *a, kr_mode_kind kind, bool *declared);
  * family; for KR_MODE_CONFIDENCE what the confidence leaves. */
 kr_level kr_joint_level(const kr_analysis *a, kr_mode_kind kind, size_t method, kr_contract k);
 
+/* k moved to the declared point that speaks for it (the largest not above); false where none does,
+ * then nothing is certified there. */
+bool kr_joint_contract(const kr_analysis *a, kr_mode_kind kind, kr_contract *k);
+/* The level of each candidate's upper limit when all of them hold at once, for any risk target:
+ * false where the declared table is another one. */
+bool kr_joint_limits_level(const kr_analysis *a, size_t method, kr_level *out);
+
 /* What the method gets at k. Beside the pointwise kr_analysis_at. */
 kr_status kr_joint_at(kr_analysis *a, kr_mode_kind kind, size_t method, kr_contract k,
                       kr_point *out, kr_error *err);
@@ -31,6 +38,8 @@ void kr_joint_sentence(const kr_analysis *a, kr_mode_kind kind, size_t method, k
 
 /* Smallest tolerance at which a candidate, had it been declared alone, is certified (any larger one
  * as well); false where there is none or for published counts. */
+bool kr_joint_tolerance_at(const kr_analysis *a, size_t method, size_t index, int64_t max_events,
+                           kr_dec *out); /* at another count than the line's */
 bool kr_joint_tolerance(const kr_analysis *a, size_t method, size_t index, kr_dec *out);
 
 #endif

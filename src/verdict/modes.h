@@ -39,13 +39,51 @@ kr_status kr_mode_walk(kr_analysis *a, const kr_mode *mode, size_t method, kr_mo
 void kr_mode_sentence(const kr_analysis *a, const kr_mode *mode, size_t method,
                       const kr_mode_line *l, kr_buf *out);
 
-/* --- beside a certificate of the mixture ------------------------------------------------------ */
+/* Whether the file declares this claim with these parameters for this line, on these rows: what LOCKED
+ * means for modes from `mixture` on. */
+bool kr_mode_declared(const kr_analysis *a, const kr_mode *mode, size_t method);
+bool kr_mode_of_clusters(kr_mode_kind kind); /* made for requests that share clusters */
 
-/* How many thousandths of the requests may move to task `to` before the certified candidate of the
- * method would no longer be certified as a mixture; -1 without a certificate. */
-kr_status kr_mode_reach(kr_analysis *a, size_t method, size_t to, int *thousandths, kr_error *err);
-/* The same for the candidate that a walk by KR_MODE_MIXTURE certified, from its own weights. */
-kr_status kr_mode_reach_from(kr_analysis *a, const kr_mode *mode, size_t method,
-                             const kr_mode_line *l, size_t to, int *thousandths, kr_error *err);
+/* One candidate as a mode judged it: NAN and -1 where there is nothing. */
+typedef struct {
+    int64_t events;
+    double p;
+    double bound;     /* upper limit of what the mode bounds; for `risks` the running one that holds for
+                         every risk target at once (risk/posthoc.h) */
+    double tolerance; /* `tolerances` only: the smallest that certifies this and all before it */
+    kr_verdict verdict;
+} kr_mode_candidate;
+
+/* The same walk with every candidate: out[candidates of the method]. Upper limits of means and
+ * mixtures take some fifty tests each. */
+kr_status kr_mode_candidates(kr_analysis *a, const kr_mode *mode, size_t method, kr_mode_line *line,
+                             kr_mode_candidate *out, kr_error *err);
+
+/* Shares of the tasks in the population that the mode speaks of, out[tasks]: those of the mode, or as
+ * sampled. */
+void kr_mode_weights(const kr_analysis *a, const kr_mode *mode, kr_ratio *out);
+/* The bound that mean_drop uses here: that of the mode, but Hoeffding-Bentkus for unequal tasks. */
+kr_mean_kind kr_mode_mean(const kr_analysis *a, const kr_mode *mode);
+
+/* How far the mixture of tasks may move with the certificate of `events`, `mixture` or `subsample`
+ * intact: no task's share may grow by more than the factor g (kr_mixture_growth), and so much of all
+ * requests may move to one task (kr_mixture_reach); all mixtures within that are covered at once.
+ *
+ * The certificate itself leaves no room: it says R <= eps of whatever candidate was selected. That of a
+ * selected candidate R is at most its own limit U < eps is more, a risk target picked after looking, and
+ * holds at the contract's level only for a method of one candidate. Hence two answers. growth: had the
+ * target eps/g been declared, the walk at the contract's level would end at this candidate or later;
+ * R <= eps/g then covers all those mixtures. later: what holds although g is picked after looking, by
+ * the limits of the table of risk targets (risk/posthoc.h, at delta_x/m). 1: no room; NAN: does not
+ * apply. */
+typedef struct {
+    double growth, later;
+    double *reach, *reach_later; /* [tasks] */
+} kr_room;
+kr_status kr_mode_room(kr_analysis *a, const kr_mode *mode, size_t method, kr_room *out,
+                       kr_error *err);
+void kr_room_free(kr_room *r);
+/* The same in words; nothing where there is no room. */
+void kr_mode_room_sentence(kr_analysis *a, const kr_mode *mode, size_t method, kr_buf *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* rows.h - the requests of a split in an order of their own, with their tasks and clusters as numbers
- * (private to the room). */
+/* rows.h - the requests of a split in an order of their own, with their tasks and clusters as
+ * numbers. Requests with the same prompt belong to one cluster, whatever the file says. */
 #ifndef KR_VERDICT_ROWS_H
 #define KR_VERDICT_ROWS_H
 

@@ -133,7 +133,7 @@ void kr_statement(const kr_analysis *a, size_t method, kr_buf *out) {
     const char *p = kr_buf_text(&population);
     kr_buf_puts(out, strncmp(p, "the ", 4) == 0 ? p + 4 : p);
     kr_buf_free(&population);
-    if (kr_analysis_family(a) && kr_calib_methods(c) > 1)
+    if (kr_analysis_family(a) && kr_calib_methods(c) > 1 && kr_analysis_home_info(a)->family)
         kr_buf_printf(out, "; this holds together with every other certified line, so the choice "
                            "among the %zu methods is covered", kr_calib_methods(c));
     kr_buf_puts(out, ". No claim for a single task or request.");
@@ -147,9 +147,10 @@ static void put_choice(const kr_analysis *a, kr_buf *out) {
         return;
     const kr_home *h = kr_analysis_home_info(a);
     if (kr_analysis_family(a))
-        kr_buf_printf(out, " The choice among the %zu methods is covered%s: each starts at 1/%zu of "
-                           "the error level, and all certified lines hold together.", methods,
-                      h->family ? ", as declared" : "", methods);
+        kr_buf_printf(out, " The choice among the %zu methods %s: each starts at 1/%zu of the error level, "
+                           "and all certified lines hold together.", methods,
+                      h->family ? "is covered, as declared"
+                                : "would be covered had the family been declared before looking", methods);
     else if (h->method != NULL)
         kr_buf_printf(out, " The contract was declared for %s; the other lines are exploration.",
                       h->method);
@@ -169,13 +170,13 @@ static void put_repeats(const kr_analysis *a, kr_buf *out) {
                   (int)(r->second_len < 80 ? r->second_len : 80), r->second);
 }
 
-void kr_analysis_state_sentence(const kr_analysis *a, kr_buf *out) {
+static void put_state_sentence(const kr_analysis *a, kr_state state, kr_buf *out) {
     const kr_calib *c = kr_analysis_calib(a);
     const kr_calib_meta *m = kr_calib_meta_of(c);
     kr_analysis_options o = kr_analysis_options_of(a);
     const kr_home *h = kr_analysis_home_info(a);
     const kr_declared *d = kr_analysis_declared(a);
-    switch (kr_analysis_state(a)) {
+    switch (state) {
     case KR_STATE_LOCKED:
         kr_buf_puts(out, h->text != NULL ? h->text : "The contract declared in the file.");
         put_choice(a, out);
@@ -232,17 +233,43 @@ void kr_analysis_state_sentence(const kr_analysis *a, kr_buf *out) {
     kr_buf_puts(out, " Requests of one cluster are assumed independent, as asserted.");
 }
 
-void kr_overall_statement(const kr_analysis *a, kr_buf *out) {
-    const kr_calib *c = kr_analysis_calib(a);
+void kr_analysis_state_sentence(const kr_analysis *a, kr_buf *out) {
+    put_state_sentence(a, kr_analysis_state(a), out);
+}
+
+void kr_line_state_sentence(const kr_analysis *a, size_t method, kr_buf *out) {
+    kr_state line = kr_analysis_line_state(a, method);
+    const char *declared = kr_analysis_home_info(a)->method;
+    if (line == KR_STATE_WHAT_IF && kr_analysis_at_home(a) && !kr_analysis_line_declared(a, method)) {
+        kr_buf_printf(out, "The contract was declared for %s; this line is exploration, no guarantee.",
+                      declared != NULL ? declared : "other methods");
+        return;
+    }
+    put_state_sentence(a, line, out);
+}
+
+static void put_contract_line(const kr_analysis *a, kr_state state, int64_t max_events, kr_buf *out) {
     kr_contract k = kr_analysis_contract(a);
-    size_t certified = kr_analysis_certified_count(a), methods = kr_calib_methods(c);
     char t[KR_DEC_TEXT], r[KR_DEC_TEXT], f[KR_DEC_TEXT];
-    kr_buf_printf(out, "%s: tolerance %s, risk target %s %%, confidence %s %%", 
-                  kr_state_name(kr_analysis_state(a)), kr_dec_fixed(k.tolerance, 2, t),
-                  kr_dec_percent(k.risk, 0, r), kr_dec_percent(k.confidence, 0, f));
-    if (kr_analysis_max_events(a) >= 0)
-        kr_buf_printf(out, ", at most %lld events of %lld requests",
-                      (long long)kr_analysis_max_events(a), (long long)kr_analysis_n(a));
+    kr_buf_printf(out, "%s: tolerance %s, risk target %s %%, confidence %s %%", kr_state_name(state),
+                  kr_dec_fixed(k.tolerance, 2, t), kr_dec_percent(k.risk, 0, r),
+                  kr_dec_percent(k.confidence, 0, f));
+    if (max_events >= 0)
+        kr_buf_printf(out, ", at most %lld events of %lld requests", (long long)max_events,
+                      (long long)kr_analysis_n(a));
+}
+
+void kr_line_overall_statement(const kr_analysis *a, size_t method, kr_buf *out) {
+    const kr_line *l = kr_analysis_line(a, method);
+    put_contract_line(a, kr_analysis_line_state(a, method), l->max_events, out);
+    kr_buf_printf(out, "; %s %s. ", kr_calib_method(kr_analysis_calib(a), method)->name,
+                  l->certified >= 0 ? "certified" : "falls back to full KV");
+    kr_line_state_sentence(a, method, out);
+}
+
+void kr_overall_statement(const kr_analysis *a, kr_buf *out) {
+    size_t certified = kr_analysis_certified_count(a), methods = kr_calib_methods(kr_analysis_calib(a));
+    put_contract_line(a, kr_analysis_state(a), kr_analysis_max_events(a), out);
     kr_buf_printf(out, "; %zu of %zu method%s certified, %zu fall%s back to full KV. ", certified,
                   methods, methods == 1 ? "" : "s", methods - certified,
                   methods - certified == 1 ? "s" : "");

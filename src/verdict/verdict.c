@@ -457,6 +457,15 @@ static bool procedure_declared(const kr_analysis *a) {
            (h->family ? a->family : !(a->family && h->method != NULL));
 }
 
+bool kr_analysis_line_declared(const kr_analysis *a, size_t method) {
+    const kr_home *h = &a->declared_home;
+    const bool *member = h->kind == KR_HOME_FILE ? a->declared.member : NULL;
+    if (h->family)
+        return a->family && (member == NULL || member[method]);
+    return h->method == NULL ||
+           (!a->family && strcmp(h->method, kr_calib_method(a->c, method)->name) == 0);
+}
+
 bool kr_analysis_at_home(const kr_analysis *a) {
     return a->declared_home.has && !kr_calib_meta_of(a->c)->partial &&
            a->options.split == KR_SPLIT_CAL && same_contract(&a->now, &a->home);
@@ -477,15 +486,13 @@ kr_state kr_analysis_state(const kr_analysis *a) {
 }
 
 kr_state kr_analysis_line_state(const kr_analysis *a, size_t method) {
-    const char *declared = a->declared_home.method;
     if (a->refused)
         return KR_STATE_REFUSED;
-    if (a->limits.kmax < 0)
+    if (a->line_limits[method].kmax < 0)
         return KR_STATE_N_TOO_SMALL;
     if (a->line[method].status == KR_ST_UNDECIDED)
         return KR_STATE_UNDECIDED;
-    bool other = declared != NULL && !a->family && strcmp(declared, kr_calib_method(a->c, method)->name) != 0;
-    return is_locked(a) && !other ? KR_STATE_LOCKED : KR_STATE_WHAT_IF;
+    return is_locked(a) && kr_analysis_line_declared(a, method) ? KR_STATE_LOCKED : KR_STATE_WHAT_IF;
 }
 
 /* --- candidates ---------------------------------------------------------------------------------------- */
@@ -535,6 +542,50 @@ kr_candidate_row kr_analysis_candidate(const kr_analysis *a, size_t method, size
     r.upper_bound = k.upper;
     add_test(a, lim, &r);
     return r;
+}
+
+static void fill_p(const kr_analysis *a, size_t method, double *p) {
+    const kr_method *m = kr_calib_method(a->c, method);
+    for (size_t j = 0; j < m->count; j++) {
+        int64_t k = kr_calib_events(a->c, m->first + j, a->options.split, a->tolerance);
+        p[j] = k < 0 ? 1 : kr_p_value(k, a->n, a->now.risk);
+    }
+}
+
+static kr_status adjusted_family(const kr_analysis *a, size_t method, double *out, kr_error *err) {
+    size_t methods = kr_calib_methods(a->c), policies = kr_calib_policies(a->c);
+    double *p = malloc(2 * (policies + 1) * sizeof *p), **at = malloc(2 * methods * sizeof *at);
+    size_t *length = malloc(methods * sizeof *length);
+    bool *open = malloc(methods * sizeof *open);
+    kr_status st = KR_OK;
+    if (p == NULL || at == NULL || length == NULL || open == NULL)
+        st = kr_fail(err, KR_ENOMEM, "out of memory for %zu policies", policies);
+    for (size_t i = 0; st == KR_OK && i < methods; i++) {
+        const kr_method *m = kr_calib_method(a->c, i);
+        at[i] = p + m->first;
+        at[methods + i] = p + policies + m->first;
+        length[i] = m->count;
+        open[i] = a->length[i] > m->count;
+        fill_p(a, i, at[i]);
+    }
+    if (st == KR_OK)
+        st = kr_family_adjusted(methods, length, (const double *const *)at, open, at + methods, err);
+    if (st == KR_OK)
+        memcpy(out, at[methods + method], length[method] * sizeof *out);
+    free(p);
+    free(at);
+    free(length);
+    free(open);
+    return st;
+}
+
+kr_status kr_analysis_adjusted(kr_analysis *a, size_t method, double *out, kr_error *err) {
+    if (a->family)
+        return adjusted_family(a, method, out, err);
+    fill_p(a, method, out);
+    for (size_t j = 1; j < kr_calib_method(a->c, method)->count; j++)
+        out[j] = fmax(out[j], out[j - 1]);
+    return KR_OK;
 }
 
 double kr_share_kept(const kr_calib *c, size_t method, int index) {

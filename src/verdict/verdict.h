@@ -125,6 +125,8 @@ bool kr_analysis_family(const kr_analysis *a);
 kr_contract_source kr_analysis_contract_source(const kr_analysis *a);
 
 kr_state kr_analysis_state(const kr_analysis *a);
+/* The declared contract speaks of this line as it is tested now, alone or in the family. */
+bool kr_analysis_line_declared(const kr_analysis *a, size_t method);
 /* Of one method's line: WHAT-IF for the others where the declared contract names a method. */
 kr_state kr_analysis_line_state(const kr_analysis *a, size_t method);
 /* Why the state is what it is, one or two sentences. */
@@ -143,6 +145,10 @@ int64_t kr_analysis_missing(const kr_analysis *a);
 
 /* Candidate `index` of `method` with all its numbers (computed on demand). */
 kr_candidate_row kr_analysis_candidate(const kr_analysis *a, size_t method, size_t index);
+
+/* Adjusted p-values of a method's candidates under the procedure in use (fixed sequence, or the family),
+ * out[candidates]: at most delta exactly where the candidate is certified at delta. */
+kr_status kr_analysis_adjusted(kr_analysis *a, size_t method, double *out, kr_error *err);
 
 /* What method's walk would give under another contract (for strips, maps and sweeps): certified
  * and empirical candidate index, -1 for full KV, and the largest certifiable count. Kmax is cached
@@ -180,6 +186,9 @@ void kr_population_text(const kr_analysis *a, kr_buf *out);
 /* The statement that goes beside a method's verdict, with its numbers; for full-KV fallback it says
  * why the walk stopped. Never without the word for what is not claimed. */
 void kr_statement(const kr_analysis *a, size_t method, kr_buf *out);
+/* The same for one method's line: its own state, and why it is that. */
+void kr_line_state_sentence(const kr_analysis *a, size_t method, kr_buf *out);
+void kr_line_overall_statement(const kr_analysis *a, size_t method, kr_buf *out);
 /* The statement for all lines together (certify's top level). */
 void kr_overall_statement(const kr_analysis *a, kr_buf *out);
 

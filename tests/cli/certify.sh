@@ -51,6 +51,8 @@ cmp "$tmp/a" "$tmp/b"
 
 "$python" -c 'import scipy' 2>/dev/null || { echo "skip: no SciPy to compare with"; exit 0; }
 "$python" tests/cli/independent.py ./kvrisk $p/mini-ruler.jsonl 100 1
+mkdir "$tmp/random"
+"$python" tests/cli/independent_modes.py ./kvrisk "$tmp/random" 8 3
 ruler=../shared/real/kvpress-ruler4096-qwen3-8b
 if [ -d $ruler ]; then
     ./kvrisk import kvpress $ruler -o "$tmp/q.jsonl" >/dev/null 2>&1

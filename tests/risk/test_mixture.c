@@ -170,23 +170,55 @@ static void the_worst_task_decides_for_all(void **state) {
     assert_true(c.p > 0.05 && c.upper > 0.05);
 }
 
-static void any_mixture_and_its_reach(void **state) {
+static void limits_of_a_mixture_and_of_any(void **state) {
     (void)state;
     int64_t k[] = {0, 0, 14}, n[] = {400, 400, 400};
     kr_ratio third = kr_ratio_make(1, 3), w[] = {third, third, third};
     double upper;
-    int to_good, to_bad;
     kr_level d = level("0.05");
     assert_int_equal(kr_mixture_any(3, k, n, w, d, &upper, NULL), KR_OK);
     assert_true(upper > 14.0 / 1200 && upper < 0.05);
-    kr_mixture_reach(3, k, n, w, 0, dec("0.05"), d, &to_good, NULL);
-    kr_mixture_reach(3, k, n, w, 2, dec("0.05"), d, &to_bad, NULL);
-    assert_int_equal(to_good, 1000);
-    assert_true(to_bad >= 0 && to_bad < 1000);
-    k[2] = 390;
-    kr_mixture_reach(3, k, n, w, 2, dec("0.05"), d, &to_bad, NULL);
-    assert_int_equal(to_bad, -1);
-    assert_int_equal(kr_mixture_reach(3, k, n, w, 3, dec("0.05"), d, &to_bad, NULL), KR_EINVAL);
+    for (int unequal = 0; unequal < 2; unequal++) { /* the limit is where the p-value meets the level */
+        kr_mixture_claim c;
+        double u;
+        if (unequal == 0)
+            w[0] = w[1] = w[2] = third;
+        else
+            w[0] = kr_ratio_make(1, 2), w[1] = w[2] = kr_ratio_make(1, 4);
+        assert_int_equal(kr_mixture_upper(3, k, n, w, d, &u, NULL), KR_OK);
+        kr_mixture_test(3, k, n, w, kr_dec_from_double(u * 1.0001, 12), &c, NULL);
+        assert_true(c.p < 0.05 && c.exact == (unequal == 0));
+        kr_mixture_test(3, k, n, w, kr_dec_from_double(u * 0.9999, 12), &c, NULL);
+        assert_true(c.p > 0.05);
+    }
+}
+
+static void close_to(double got, double want, double within) {
+    assert_true(fabs(got - want) <= within);
+}
+
+static void the_mixture_may_move_as_far_as_the_limit_leaves_room(void **state) {
+    (void)state;
+    kr_dec eps = dec("0.05");
+    close_to(kr_mixture_growth(0.04, eps), 1.25, 1e-9);
+    close_to(kr_mixture_growth(0.05, eps), 1, 0);
+    close_to(kr_mixture_growth(0.06, eps), 1, 0);
+    close_to(kr_mixture_growth(NAN, eps), 1, 0);
+    /* a fifth of the requests holds all of 0.04: at most 0.2 there, and (1-t) 0.04 + t 0.2 = 0.05 */
+    close_to(kr_mixture_reach(0.2, 0.04, eps), 0.0625, 1e-9);
+    close_to(kr_mixture_reach(0.01, 0.04, eps), 0.01 / 0.96, 1e-9);
+    close_to(kr_mixture_reach(0, 0.04, eps), 0.01 / 0.96, 1e-9);
+    close_to(kr_mixture_reach(0.9, 0.04, eps), 1, 0);
+    close_to(kr_mixture_reach(0.2, 0.05, eps), 0, 0);
+    close_to(kr_mixture_reach(0.2, NAN, eps), 0, 0);
+    /* neither claims more than the worst risks allow: all of it in the task that gains */
+    for (double u = 0.001; u < 0.05; u += 0.0037)
+        for (double w = 0.02; w < 1; w += 0.07) {
+            double t = kr_mixture_reach(w, u, eps), g = kr_mixture_growth(u, eps);
+            double most = fmin(1, u / w), share = fmin(1, g * w);
+            assert_true((1 - t) * u + t * most <= 0.05 + 1e-12);
+            assert_true(share * most <= 0.05 + 1e-12);
+        }
 }
 
 /* Every request of every task fails or none does: extremes of the worst-case search. */
@@ -239,7 +271,8 @@ int main(void) {
         cmocka_unit_test(weights_must_be_a_mixture_of_sampled_tasks),
         cmocka_unit_test(quotas_keep_the_mixture_exactly),
         cmocka_unit_test(the_worst_task_decides_for_all),
-        cmocka_unit_test(any_mixture_and_its_reach),
+        cmocka_unit_test(limits_of_a_mixture_and_of_any),
+        cmocka_unit_test(the_mixture_may_move_as_far_as_the_limit_leaves_room),
         cmocka_unit_test(bounds_are_probabilities_at_the_extremes),
         cmocka_unit_test(mcnemar_agrees_with_golden_values),
     };

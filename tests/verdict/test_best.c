@@ -72,8 +72,11 @@ static void the_best_of_lines_alone_is_never_locked_and_has_its_price(void **sta
     kr_buf_free(&t);
     assert_int_equal(kr_best_overall(x.a, true, &b, NULL), KR_OK);
     assert_true(b.any && b.covered);
-    assert_int_equal(b.state, KR_STATE_LOCKED);
+    assert_int_equal(b.state, KR_STATE_WHAT_IF); /* the file does not declare a family */
     assert_float_equal(b.error, 0.05, 1e-12);
+    kr_best_sentence(x.a, &b, &t);
+    assert_non_null(strstr(kr_buf_text(&t), "had the family been declared before looking"));
+    kr_buf_free(&t);
     assert_false(kr_analysis_family(x.a));
     close_file(x);
 }
