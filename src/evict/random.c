@@ -4,6 +4,8 @@
  * position always get the same number, in whatever order things run. */
 #include "evict/parts.h"
 
+#include "base/mix.h"
+
 enum { SEED, SINKS, RECENT, ROUND, N };
 
 static const kr_param params[] = {
@@ -13,12 +15,8 @@ static const kr_param params[] = {
     KR_ROUND_PARAM(0),
 };
 
-/* The finaliser of SplitMix64 (Steele, Lea and Flood 2014). */
 static uint64_t mix(uint64_t z) {
-    z += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return kr_mix(z + KR_MIX_STEP);
 }
 
 static size_t lead(const kr_params *p) {

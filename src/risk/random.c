@@ -1,13 +1,10 @@
 #include "risk/random.h"
 
+#include "base/mix.h"
+
 __extension__ typedef unsigned __int128 wide;
 
-uint64_t kr_random_next(kr_random *r) {
-    uint64_t z = (r->state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
+uint64_t kr_random_next(kr_random *r) { return kr_mix_next(&r->state); }
 
 /* The stream goes through the mixer first: neighbouring streams must not be shifted copies. */
 kr_random kr_random_start(uint64_t seed, uint64_t stream) {

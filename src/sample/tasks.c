@@ -2,21 +2,16 @@
 
 #include <string.h>
 
+#include "base/mix.h"
+
 /* --- random draws --------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 kr_draw kr_draw_start(uint64_t seed, uint64_t stream) {
-    return (kr_draw){mix(seed + 0x9e3779b97f4a7c15u) + mix(~stream)};
+    return (kr_draw){kr_mix(seed + KR_MIX_STEP) + kr_mix(~stream)};
 }
 
 uint64_t kr_draw_next(kr_draw *d) {
-    d->state += 0x9e3779b97f4a7c15u;
-    return mix(d->state);
+    return kr_mix_next(&d->state);
 }
 
 size_t kr_draw_below(kr_draw *d, size_t n) {
