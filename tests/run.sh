@@ -8,6 +8,8 @@ set -u
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT INT TERM
 export RUNNER="${RUNNER-}" dir
+# What a user's own ledgers and settings say must not reach a test.
+export XDG_STATE_HOME="$dir/xdg/state" XDG_CONFIG_HOME="$dir/xdg/config"
 # Simulations make fewer draws under valgrind; each prints how many.
 [ -n "$RUNNER" ] && export KR_SIM_DRAWS="${KR_SIM_DRAWS:-500}"
 
