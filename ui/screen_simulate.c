@@ -231,7 +231,7 @@ static void draw_head(const picture *p, kr_rect in, const columns *c) {
 static void draw_rules(const picture *p, kr_rect r) {
     size_t n = 0;
     kr_app *a = p->a;
-    kr_rect in = kr_view_pane(p->v, r, "how often each rule breaks the contract", "! more often than allowed");
+    kr_rect in = kr_view_pane(p->v, r, "how often each rule breaks the contract", "! too often");
     columns c = fit(in.w);
     line *l = make_lines(p, &n);
     if (l == NULL || in.h < 2 || c.bar < 6) {
@@ -317,7 +317,7 @@ static void draw_levels(const picture *p, kr_rect r) {
 static void draw_reach(const picture *p, kr_rect r) {
     size_t first, length = kr_sim_length(p->sim, p->a->method, &first), bad = length;
     char title[96];
-    snprintf(title, sizeof title, "how far %.32s gets, share of draws", kr_calib_method(p->a->calib, p->a->method)->name);
+    snprintf(title, sizeof title, "how far %.32s gets", kr_calib_method(p->a->calib, p->a->method)->name);
     kr_rect in = kr_view_pane(p->v, r, title, "━ certified  ┄ empirical");
     double *x = calloc(3 * length + 1, sizeof *x), *cert = x + length, *emp = cert + length;
     bool falls = x != NULL && length >= 2;

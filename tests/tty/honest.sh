@@ -16,7 +16,7 @@ keys 8
 see "next candidates, if the observed rate stays"
 keys 9
 see "20,000 of 20,000 draws"
-see "more often than allowed"
+see "! too often"
 keys 2 m m m
 see "jointly certified"
 keys 3 b Down
