@@ -581,8 +581,8 @@ kr_re_sums kr_reeval_sums(const kr_app *a, const kr_re_run *u) {
         s.differ_most = d > s.differ_most ? d : s.differ_most;
     }
     if (u->random)
-        kr_anytime_interval((int64_t)s.events, (int64_t)s.n, 1 - kr_dec_double(c.confidence), &s.lo,
-                            &s.hi, NULL);
+        kr_anytime_interval((int64_t)s.events, (int64_t)s.n, kr_level_double(kr_contract_level(&c, 1)),
+                            &s.lo, &s.hi, NULL);
     return s;
 }
 

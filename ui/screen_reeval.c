@@ -126,11 +126,6 @@ static void draw_events(kr_view *v, kr_rect in, const kr_re_sums *s, bool compar
     }
 }
 
-/* Requests without any event that certify a risk target: (1 - risk)^n <= 1 - confidence. */
-static double needed(const kr_contract *c) {
-    return ceil(log1p(-kr_dec_double(c->confidence)) / log1p(-kr_dec_double(c->risk)) - 1e-9);
-}
-
 /* `why`: the results cannot be compared; "" when they can. */
 static void draw_interval(kr_view *v, kr_rect in, const kr_re_run *u, const kr_re_sums *s,
                           const char *why) {
@@ -150,11 +145,13 @@ static void draw_interval(kr_view *v, kr_rect in, const kr_re_run *u, const kr_r
     kr_canvas_field(v->c, in, 0, 2, in.w, KR_LEFT, KR_ROLE_TEXT, text);
     if (why[0] != '\0')
         return;
-    double need = needed(&c);
-    if ((double)s->n < need)
+    int64_t need = kr_n_min(c.risk, kr_contract_level(&c, 1));
+    if (need < 0)
+        snprintf(text, sizeof text, "%zu requests certify nothing: %s at %s takes more than any", s->n, risk, conf);
+    else if ((int64_t)s->n < need)
         snprintf(text, sizeof text,
-                 "%zu requests certify nothing: %s at %s takes %.0f without an event", s->n, risk,
-                 conf, need);
+                 "%zu requests certify nothing: %s at %s takes %lld without an event", s->n, risk,
+                 conf, (long long)need);
     else
         snprintf(text, sizeof text,
                  "looking again at rows that were judged already certifies nothing new");

@@ -658,11 +658,12 @@ bool kr_analysis_tasks_ready(const kr_analysis *a, size_t policy) {
     return false;
 }
 
-static double quantile(const kr_task_drops *d, size_t task, double q) {
+/* Smallest drop that so many tenths of the requests do not exceed. */
+static double quantile(const kr_task_drops *d, size_t task, int64_t tenths) {
     int64_t n = kr_task_drops_n(d, task);
     if (n == 0)
         return NAN;
-    int64_t rank = (int64_t)ceil(q * (double)n) - 1;
+    int64_t rank = (tenths * n + 9) / 10 - 1;
     rank = rank < 0 ? 0 : rank >= n ? n - 1 : rank;
     int64_t v = kr_task_drops_at(d, task, rank);
     return v == INT64_MAX ? NAN : (double)v / (double)KR_NANO;
@@ -696,9 +697,9 @@ kr_status kr_analysis_tasks(kr_analysis *a, size_t policy, kr_task_row *rows, kr
             .lower = in[t].lower,
             .upper = in[t].upper,
             .flag = in[t].flag,
-            .median = quantile(d, t, 0.5),
-            .p90 = quantile(d, t, 0.9),
-            .worst = quantile(d, t, 1),
+            .median = quantile(d, t, 5),
+            .p90 = quantile(d, t, 9),
+            .worst = quantile(d, t, 10),
         };
     }
     free(events);
