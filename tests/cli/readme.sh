@@ -20,3 +20,29 @@ for c in $(./kvrisk --help | awk '/^commands:/ { on = 1; next } /^$/ { on = 0 } 
     ./kvrisk "$c" --help | grep -q "usage: kvrisk $c" || { echo "kvrisk $c --help"; exit 1; }
 done
 ./kvrisk --version | grep -q '^kvrisk [0-9]'
+
+# Every field of these commands is documented.
+f=data/samples/mini-ruler.jsonl
+./kvrisk plan $f --walks 10 --json >"$tmp/plan"
+./kvrisk simulate $f --draws 50 --json >"$tmp/simulate"
+./kvrisk compare $f snapkv:0.5 adakv:0.5 --json >"$tmp/compare"
+./kvrisk map $f --json >"$tmp/map"
+./kvrisk sweep $f --over risk --from 0.04 --to 0.06 --steps 2 --json >"$tmp/sweep"
+./kvrisk certify $f --mode all --json >"$tmp/modes"
+$([ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3) - "$tmp" <<'P'
+import json, re, sys
+text = open("README.md").read()
+known = set(re.findall(r"`([a-z_0-9]+)(?:\[\])?`", text[text.index("### `certify --json`"):]))
+def walk(v, keys):
+    if isinstance(v, dict):
+        for k, x in v.items():
+            keys.add(k)
+            walk(x, keys)
+    elif isinstance(v, list):
+        for x in v:
+            walk(x, keys)
+    return keys
+for name in ("plan", "simulate", "compare", "map", "sweep", "modes"):
+    keys = walk(json.load(open(f"{sys.argv[1]}/{name}")), set())
+    assert len(keys) > 5 and keys <= known, (name, sorted(keys - known))
+P
