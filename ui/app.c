@@ -40,6 +40,8 @@ kr_status kr_app_open_with(const char *path, kr_analysis_options options, kr_app
     if (a == NULL)
         return kr_fail(err, KR_ENOMEM, "out of memory for the screens");
     a->path = strdup(path);
+    if (a->path != NULL)
+        kr_book_stamp(a);
     kr_status st = a->path == NULL ? kr_fail(err, KR_ENOMEM, "out of memory for the screens")
                                    : load(path, options, &a->calib, &a->an, err);
     if (st != KR_OK) {
@@ -71,6 +73,7 @@ void kr_app_free(kr_app *a) {
     kr_simrun_free(a->sim);
     kr_plan_forget(a);
     kr_claims_free(&a->claims);
+    kr_book_free(&a->book);
     kr_facts_forget(a);
     for (size_t i = 0; i < a->n_saved; i++)
         kr_point_free(&a->saved[i]);
@@ -141,6 +144,10 @@ void kr_app_type(kr_app *a, const char *keys) {
 bool kr_app_tick(kr_app *a) {
     kr_stamp now;
     bool news = kr_reeval_poll(a);
+    if (kr_book_notice(a)) {
+        kr_facts_refresh(a);
+        news = true;
+    }
     if (a->pasting && time(NULL) > a->pasted_at + 1)
         a->pasting = false; /* its end mark is lost */
     news |= kr_sim_tick(a);
@@ -153,13 +160,17 @@ bool kr_app_tick(kr_app *a) {
 }
 
 /* Undo goes back to contracts, not to files, so it is kept. */
-void kr_app_reload(kr_app *a) {
+bool kr_app_reload(kr_app *a) {
     kr_calib *calib = NULL;
     kr_analysis *an = NULL;
     kr_error err;
+    kr_book before = a->book;
+    kr_book_stamp(a);
     if (load(a->path, kr_analysis_options_of(a->an), &calib, &an, &err) != KR_OK) {
         kr_app_say(a, true, "%s", err.msg);
-        return;
+        a->book.stamped = before.stamped;
+        a->book.stamp = before.stamp;
+        return false;
     }
     char name[64];
     snprintf(name, sizeof name, "%s", kr_calib_method(a->calib, a->method)->name);
@@ -185,17 +196,19 @@ void kr_app_reload(kr_app *a) {
     a->level_pinned = a->level_pinned && m >= 0;
     a->request_task = -1;
     a->file_changed = false;
+    kr_book_forget(a);
     kr_claims_reload(a);
     bool kept = home || (kr_analysis_set(an, c, NULL) == KR_OK &&
                          kr_analysis_set_family(an, family, NULL) == KR_OK);
     kr_facts_refresh(a);
-    if (same)
+    if (same && n0 == n1)
         kr_app_say(a, false, "read again: the file is the same");
     else
         kr_app_say(a, !kept,
                    "read again: %lld requests (before %lld), %zu policies (before %zu)%s%s", n1, n0,
                    m1, m0, m < 0 ? "; the selected method is gone" : "",
                    kept ? "" : "; the contract went back to the file's");
+    return true;
 }
 
 bool kr_app_done(const kr_app *a) { return a->done; }
@@ -218,10 +231,12 @@ void kr_app_set_look(kr_app *a, kr_look look) {
 }
 
 bool kr_app_waiting(const kr_app *a) {
-    return a->f.tasks_wait || a->f.rates_wait || a->f.requests_wait || a->claims.wait;
+    return a->f.tasks_wait || a->f.rates_wait || a->f.requests_wait || a->claims.wait ||
+           a->book.work != KR_BOOK_IDLE;
 }
 
 void kr_app_settle(kr_app *a) {
+    kr_book_settle(a);
     a->settling = true;
     kr_facts_refresh(a);
     a->settling = false;

@@ -134,7 +134,7 @@ static void run_messages(kr_app *a, const char *arg) {
 }
 
 static const char *const screen_words[] = {"main",     "map",    "policy", "tasks",    "reeval", "points",
-                                           "requests", "claims", "plan",   "simulate", NULL};
+                                           "requests", "claims", "plan",   "simulate", "ledger", NULL};
 
 static void run_screen(kr_app *a, const char *arg) {
     for (int i = 0; screen_words[i] != NULL; i++)
@@ -154,6 +154,28 @@ static void show_claim(kr_app *a, int claim) {
 }
 
 static void run_mixture(kr_app *a, const char *arg) { kr_claims_mixture(a, arg); }
+
+static const char *const ledger_words[] = {"start 25% seed 1 budget 0.05", NULL};
+
+static void run_ledger(kr_app *a, const char *arg) {
+    if (*arg == '\0')
+        kr_app_show(a, KR_SCREEN_LEDGER);
+    else if (strncmp(arg, "start", 5) == 0 && (arg[5] == ' ' || arg[5] == '\0'))
+        kr_book_start(a, arg + 5);
+    else
+        kr_app_say(a, true, ":ledger shows the ledger, :ledger start 25%% seed 1 budget 0.05 begins one");
+}
+
+static void run_lock(kr_app *a, const char *arg) { (void)arg, kr_book_ask_lock(a); }
+
+static void run_confirm(kr_app *a, const char *arg) {
+    char *end;
+    long long lock = strtoll(arg, &end, 10);
+    if (*end != '\0' || lock < 0)
+        kr_app_say(a, true, ":confirm, or :confirm with the number of a lock");
+    else
+        kr_book_ask_confirm(a, lock);
+}
 
 static const char *const loss_words[] = {"event",   "mean",           "mean wsr",
                                          "mean hb", "mean bernstein", NULL};
@@ -219,6 +241,9 @@ static const command table[] = {
     {"screen", "NAME", "open a screen", run_screen, screen_words},
     {"mode", "NAME", "show a claim: events, mixture, worst_task, ...", run_mode, NULL},
     {"mixture", "TASK=W ...", "weights of another mixture of tasks; off goes back", run_mixture, NULL},
+    {"ledger", "", "the ledger; start 25% seed 1 budget 0.05 begins one", run_ledger, ledger_words},
+    {"lock", "", "lock the contract on the screens in the ledger", run_lock, NULL},
+    {"confirm", "LOCK", "confirm a lock on the requests kept for it", run_confirm, NULL},
     {"loss", "NAME BOUND", "event, or mean by wsr, hb or bernstein", run_loss, loss_words},
     {"set", "NAME VALUE", "plot block|braille|ascii; ascii, mouse on|off", run_set, settings},
     {"theme", "NAME", "default, light, dark, high-contrast, mono", run_theme, themes},

@@ -501,6 +501,7 @@ static void refresh_layout(kr_app *a) {
         .points = (int)a->n_saved,
         .map_rows = KR_MAP_ROWS,
         .claims = a->claims.n,
+        .entries = (int)a->book.ledger.n,
         .statement = kr_buf_text(&a->f.statement),
         .plot = a->plot_on,
     };
@@ -508,6 +509,8 @@ static void refresh_layout(kr_app *a) {
         need.statement = a->saved[a->points.at].statement;
     if (a->screen == KR_SCREEN_CLAIMS)
         need.statement = kr_claim_text(a);
+    if (a->screen == KR_SCREEN_LEDGER)
+        need.statement = kr_buf_text(&a->book.detail);
     a->lay = kr_layout_make(a->screen, a->w, a->h, &need);
 }
 
@@ -516,6 +519,7 @@ void kr_facts_refresh(kr_app *a) {
     refresh_levels(a);
     refresh_texts(a);
     kr_claims_refresh(a);
+    kr_book_refresh(a);
     refresh_layout(a);
     refresh_strips(a);
     refresh_map(a);

@@ -3,7 +3,7 @@
 #define BIT(s) (1u << KR_SCREEN_##s)
 #define SIX (BIT(MAIN) | BIT(MAP) | BIT(POLICY) | BIT(TASKS) | BIT(REEVAL) | BIT(POINTS))
 #define PAGES (BIT(PLAN) | BIT(SIMULATE))
-#define WORK (SIX | BIT(REQUESTS) | BIT(REQUEST) | BIT(CLAIMS) | PAGES)
+#define WORK (SIX | BIT(REQUESTS) | BIT(REQUEST) | BIT(CLAIMS) | BIT(LEDGER) | PAGES)
 #define EVERY (WORK | BIT(HELP) | BIT(MESSAGES))
 #define F(n) (KR_KEY_F0 + (n))
 
@@ -22,6 +22,15 @@ static const kr_binding table[] = {
      "m cert/emp/gap/joint"},
     {{'c'}, "c", KR_ACT_CONFIDENCE, BIT(MAP), "next confidence: 90, 95, 99 %", "c confidence"},
 
+    {{KR_KEY_DOWN, 'j'}, "↓ j", KR_ACT_DOWN, BIT(LEDGER), "down in the list: next entry", "↑↓ entry"},
+    {{'L'}, "L", KR_ACT_LOCK, BIT(LEDGER),
+     "lock the contract and method (or family) on the screens; asks first", "L lock"},
+    {{'C'}, "C", KR_ACT_CONFIRM, BIT(LEDGER),
+     "confirm the selected lock, else the last open one; asks first", "C confirm"},
+    {{KR_KEY_ENTER}, "Enter", KR_ACT_ENTER, BIT(LEDGER),
+     "confirm the selected lock; begin a ledger where there is none", NULL},
+    {{'x'}, "x", KR_ACT_EXPORT, BIT(LEDGER), "write the certificate shown as JSON", "x certificate"},
+    {{'p'}, "p", KR_ACT_NEXT_METHOD, BIT(LEDGER), "next method", "p/P method"},
     {{KR_KEY_ENTER}, "Enter", KR_ACT_ENTER, BIT(SIMULATE), "begin the simulation again", "Enter again"},
     {{'c'}, "c", KR_ACT_STOP, BIT(SIMULATE), "stop the simulation", "c stop"},
     {{'b'}, "b", KR_ACT_PAIR, BIT(POLICY), "compare with this level from now on", "b compare with"},
@@ -126,7 +135,7 @@ static const kr_binding table[] = {
      "s sort"},
     {{'S'}, "S", KR_ACT_REVERSE, BIT(MAIN) | BIT(TASKS) | BIT(REQUESTS), "reverse the order", NULL},
     {{'/'}, "/", KR_ACT_FILTER, EVERY & ~BIT(MAP) & ~BIT(REEVAL) & ~BIT(REQUEST) & ~BIT(MESSAGES) &
-     ~PAGES & ~BIT(CLAIMS),
+     ~PAGES & ~BIT(CLAIMS) & ~BIT(LEDGER),
      "filter the list by a part of its text", "/ filter"},
     {{'v'}, "v", KR_ACT_PLOT, BIT(MAIN) | BIT(POLICY), "plot shown or hidden", NULL},
     {{'V'}, "V", KR_ACT_ALPHABET, BIT(MAIN) | BIT(POLICY),
@@ -143,6 +152,7 @@ static const kr_binding table[] = {
     {{'7', F(8)}, "7 F8", KR_ACT_CLAIMS, EVERY, "Claims: what each mode guarantees", NULL},
     {{'8', F(9)}, "8 F9", KR_ACT_PLAN, EVERY, "Plan: how many requests", NULL},
     {{'9'}, "9", KR_ACT_SIMULATE, EVERY, "Simulate: repeated calibration", NULL},
+    {{'B', F(11)}, "B F11", KR_ACT_LEDGER, EVERY, "Ledger, the book: explore, lock, confirm", NULL},
     {{KR_KEY_ESC}, "Esc", KR_ACT_BACK, EVERY,
      "close, clear the filter, go back; never quits", NULL},
     {{KR_KEY_ESC}, "Esc", KR_ACT_BACK, BIT(REQUESTS) | BIT(REQUEST) | BIT(HELP) | BIT(MESSAGES), "back",
@@ -174,6 +184,6 @@ const char *kr_screen_name(kr_screen s) {
     static const char *const names[KR_SCREEN_COUNT] = {"main",   "map",    "policy",
                                                        "tasks",  "reeval", "points",
                                                        "requests", "request", "help", "messages",
-                                                       "claims", "plan", "simulate"};
+                                                       "claims", "plan", "simulate", "ledger"};
     return (unsigned)s < KR_SCREEN_COUNT ? names[s] : NULL;
 }

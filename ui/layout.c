@@ -85,6 +85,8 @@ static kr_rect next(kr_rect *in, int h) {
 
 /* --- small windows: no frames ----------------------------------------------------------------- */
 
+static kr_rect inside(kr_rect r) { return (kr_rect){r.x + 1, r.y, r.w - 2, r.h}; }
+
 static void small(kr_layout *l, kr_screen s, kr_rect body, const kr_layout_need *n) {
     static const kr_pane list[KR_SCREEN_COUNT] = {
         [KR_SCREEN_MAIN] = KR_PANE_METHODS,     [KR_SCREEN_MAP] = KR_PANE_MAP,
@@ -92,6 +94,7 @@ static void small(kr_layout *l, kr_screen s, kr_rect body, const kr_layout_need 
         [KR_SCREEN_REEVAL] = KR_PANE_RESULTS,     [KR_SCREEN_POINTS] = KR_PANE_POINTS,
         [KR_SCREEN_REQUESTS] = KR_PANE_REQUESTS, [KR_SCREEN_REQUEST] = KR_PANE_PROMPT,
         [KR_SCREEN_CLAIMS] = KR_PANE_CLAIMS,    [KR_SCREEN_PLAN] = KR_PANE_TEXT,
+        [KR_SCREEN_LEDGER] = KR_PANE_ENTRY,
         [KR_SCREEN_SIMULATE] = KR_PANE_TEXT};
     l->pane[KR_PANE_LINE] = top(&body, 1);
     if (s == KR_SCREEN_MAIN || s == KR_SCREEN_POLICY || s == KR_SCREEN_TASKS ||
@@ -103,13 +106,16 @@ static void small(kr_layout *l, kr_screen s, kr_rect body, const kr_layout_need 
     if (s == KR_SCREEN_REEVAL)
         l->pane[KR_PANE_JOB] = top(&body, 5);
     if (s == KR_SCREEN_CLAIMS) {
-        kr_rect claim = bottom(&body, claim_rows(n, body.w - 2, body.h - 5));
-        l->pane[KR_PANE_CLAIM] = (kr_rect){claim.x + 1, claim.y, claim.w - 2, claim.h};
+        l->pane[KR_PANE_CLAIM] = inside(bottom(&body, claim_rows(n, body.w - 2, body.h - 5)));
     }
     if (s == KR_SCREEN_REQUEST)
         l->pane[KR_PANE_ANSWERS] = top(&body, 6);
+    if (s == KR_SCREEN_LEDGER && n->entries > 0) {
+        l->pane[KR_PANE_BUDGET] = inside(top(&body, 2));
+        l->pane[KR_PANE_ENTRIES] = inside(top(&body, max(4, body.h - claim_rows(n, body.w - 2, 5))));
+    }
     kr_pane main = s == KR_SCREEN_REQUEST && n->heads ? KR_PANE_HEADS : list[s];
-    l->pane[main] = (kr_rect){body.x + 1, body.y, body.w - 2, body.h};
+    l->pane[main] = inside(body);
 }
 
 /* --- Main ------------------------------------------------------------------------------------- */
@@ -305,6 +311,26 @@ static void claims_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
     l->pane[KR_PANE_CLAIM] = body;
 }
 
+static void ledger_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
+    l->pane[KR_PANE_LINE] = top(&body, 1);
+    if (n->entries == 0) {
+        l->pane[KR_PANE_ENTRY] = body;
+        return;
+    }
+    if (l->step == KR_STEP_ONE) {
+        kr_rect in = open_box(l, body);
+        l->pane[KR_PANE_BUDGET] = next(&in, 3);
+        int rows = claim_rows(n, in.w, in.h - 5);
+        l->pane[KR_PANE_ENTRIES] = next(&in, in.h - rows - 1);
+        l->pane[KR_PANE_ENTRY] = in;
+        return;
+    }
+    l->pane[KR_PANE_BUDGET] = top(&body, 5);
+    int rows = claim_rows(n, body.w - 4, body.h - 10);
+    l->pane[KR_PANE_ENTRIES] = top(&body, max(8, min(n->entries + 3, body.h - rows - 2)));
+    l->pane[KR_PANE_ENTRY] = body;
+}
+
 static void page_screen(kr_layout *l, kr_rect body) {
     l->pane[KR_PANE_LINE] = top(&body, 1);
     l->pane[KR_PANE_TEXT] = body;
@@ -341,6 +367,8 @@ kr_layout kr_layout_make(kr_screen s, int w, int h, const kr_layout_need *n) {
         reeval_screen(&l, body);
     else if (s == KR_SCREEN_CLAIMS)
         claims_screen(&l, body, n);
+    else if (s == KR_SCREEN_LEDGER)
+        ledger_screen(&l, body, n);
     else if (s == KR_SCREEN_PLAN || s == KR_SCREEN_SIMULATE)
         page_screen(&l, body);
     else

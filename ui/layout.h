@@ -18,6 +18,7 @@ typedef enum {
     KR_PANE_EVAL, KR_PANE_JOB, KR_PANE_JOBS, KR_PANE_RESULTS, /* re-evaluation */
     KR_PANE_ANSWERS, KR_PANE_PROMPT, KR_PANE_HEADS,           /* one request of it */
     KR_PANE_CLAIMS, KR_PANE_CLAIM, /* all claims, the selected one in full */
+    KR_PANE_BUDGET, KR_PANE_ENTRIES, KR_PANE_ENTRY, /* the ledger, its selected entry in full */
     KR_PANE_SMALL, /* the one line of a window that is too small */
     KR_PANE_COUNT
 } kr_pane;
@@ -34,6 +35,7 @@ typedef struct {
     bool plot;             /* plots are wanted */
     bool heads;            /* heads rather than the prompt, where not both fit */
     int claims;            /* rows of the table of claims; the statement is of the selected one */
+    int entries;           /* of the ledger, 0 without one; the statement is of the selected one */
 } kr_layout_need;
 
 /* Panes that are not on this screen have w = h = 0. When `box` is not empty the framed panes share

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "ui/app.h"
+#include "ui/book.h"
 #include "ui/claims.h"
 #include "ui/layout.h"
 #include "ui/prompt.h"
@@ -173,6 +174,7 @@ struct kr_app {
     bool sim_ended;
     char sim_failed[512];      /* why none could be begun, "" none failed */
     kr_claims claims;
+    kr_book book;
     bool joint;               /* strips show what holds for a choice after looking */
     int pair_base;            /* policy that the selected level is compared with; -1: the level above */
     bool settling; /* work that goes through all requests is done now, not put off */
@@ -220,7 +222,7 @@ bool kr_app_set_contract(kr_app *a, kr_contract c);
 bool kr_app_set(kr_app *a, kr_setting s);
 void kr_app_toggle_family(kr_app *a);
 void kr_app_select_method(kr_app *a, size_t method);
-void kr_app_reload(kr_app *a);
+bool kr_app_reload(kr_app *a); /* false: the file cannot be read, everything stays */
 void kr_app_quit(kr_app *a, bool ask);
 void kr_app_undo(kr_app *a, bool redo);
 void kr_app_reset(kr_app *a);
@@ -242,7 +244,7 @@ void kr_point_free(kr_saved_point *p);
 size_t kr_points_unsaved(const kr_app *a);
 /* Writes what the screen offers to a file; asks first when it exists. */
 typedef enum { KR_OUT_POINT, KR_OUT_POINTS_JSON, KR_OUT_POINTS_CSV, KR_OUT_MAP, KR_OUT_SCREEN,
-               KR_OUT_APPEND, KR_OUT_RESULTS } kr_out;
+               KR_OUT_APPEND, KR_OUT_RESULTS, KR_OUT_CERTIFICATE } kr_out;
 void kr_out_ask(kr_app *a, kr_out what);
 void kr_out_write(kr_app *a, kr_out what, const char *path, bool replace);
 
@@ -276,6 +278,9 @@ void kr_draw_requests(kr_view *v, kr_rect r);
 void kr_draw_points(kr_view *v, kr_rect r);
 void kr_draw_claims(kr_view *v, kr_rect r);
 void kr_draw_claim(kr_view *v, kr_rect r);
+void kr_draw_budget(kr_view *v, kr_rect r);
+void kr_draw_entries(kr_view *v, kr_rect r);
+void kr_draw_entry(kr_view *v, kr_rect r);
 /* The selected claim: its sentence with what is known beside it, and what it is about. */
 const char *kr_claim_text(const kr_app *a);
 const char *kr_claim_title(const kr_app *a);

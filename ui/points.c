@@ -206,6 +206,7 @@ static kr_status write_out(kr_app *a, kr_out what, const char *path, bool replac
     case KR_OUT_POINTS_CSV: points_text(a, true, &b); break;
     case KR_OUT_MAP: st = map_text(a, &b, err); break;
     case KR_OUT_SCREEN: screen_text(a, &b); break;
+    case KR_OUT_CERTIFICATE: kr_buf_puts(&b, a->book.result.json); break;
     case KR_OUT_RESULTS:
         if (kr_reeval_text(a, &b, err) != KR_OK) {
             kr_buf_free(&b);
@@ -222,7 +223,7 @@ static kr_status write_out(kr_app *a, kr_out what, const char *path, bool replac
 
 static const char *what_words(kr_out what) {
     static const char *const words[] = {"operating point", "points",         "points", "map",
-                                        "screen",          "operating point", "results"};
+                                        "screen",          "operating point", "results", "certificate"};
     return words[what];
 }
 
@@ -230,6 +231,10 @@ void kr_out_write(kr_app *a, kr_out what, const char *path, bool replace) {
     kr_error err;
     if ((what == KR_OUT_POINTS_JSON || what == KR_OUT_POINTS_CSV) && a->n_saved == 0) {
         kr_app_say(a, true, "there are no points yet; a adds one");
+        return;
+    }
+    if (what == KR_OUT_CERTIFICATE && a->book.result.json == NULL) {
+        kr_app_say(a, true, "no certificate is shown; C confirms a lock");
         return;
     }
     if (!replace && what != KR_OUT_APPEND && access(path, F_OK) == 0) {
@@ -259,7 +264,7 @@ static void free_name(char *out, size_t cap, const char *stem, const char *ext, 
 }
 
 void kr_out_ask(kr_app *a, kr_out what) {
-    static const char *const ext[] = {"json", "json", "csv", "csv", "txt", "csv", "jsonl"};
+    static const char *const ext[] = {"json", "json", "csv", "csv", "txt", "csv", "jsonl", "json"};
     char stem[160], name[200], level[32], label[80];
     const char *method = kr_calib_method(a->calib, a->method)->name;
     kr_level_label(a, a->method, kr_analysis_line(a->an, a->method)->certified, level);
@@ -268,6 +273,14 @@ void kr_out_ask(kr_app *a, kr_out what) {
     case KR_OUT_POINT: snprintf(stem, sizeof stem, "kvrisk-%.60s-%s", method, level); break;
     case KR_OUT_RESULTS: snprintf(stem, sizeof stem, "kvrisk-reeval-%.60s", method); break;
     case KR_OUT_MAP: snprintf(stem, sizeof stem, "kvrisk-map-%.60s", method); break;
+    case KR_OUT_CERTIFICATE:
+        if (a->book.result.json == NULL) {
+            kr_app_say(a, true, "no certificate is shown; C confirms a lock");
+            return;
+        }
+        snprintf(stem, sizeof stem, "kvrisk-lock%lld-%.60s", (long long)a->book.result.lock,
+                 a->book.result.name);
+        break;
     case KR_OUT_SCREEN: snprintf(stem, sizeof stem, "kvrisk-%s", kr_screen_name(a->screen)); break;
     case KR_OUT_POINTS_JSON:
     case KR_OUT_POINTS_CSV:

@@ -1,5 +1,7 @@
 #include "ui/print.h"
 
+#include "ui/model.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +32,7 @@ kr_status kr_print_screen(const char *path, const kr_print_options *o, char **ou
         return kr_fail(
             err, KR_EINVAL,
             "no screen '%s'; there are main, map, policy, tasks, requests, reeval, points, claims, plan, "
-            "simulate, help",
+            "simulate, ledger, help",
             o->screen);
     kr_app_settings set = {.look = o->ascii ? KR_LOOK_ASCII : KR_LOOK_UTF8,
                            .alphabet = o->alphabet};
@@ -39,6 +41,8 @@ kr_status kr_print_screen(const char *path, const kr_print_options *o, char **ou
         return st;
     kr_app_resize(a, o->w, o->h);
     kr_app_show(a, screen);
+    if (kr_app_waiting(a))
+        kr_app_settle(a);
     for (const char *k = o->keys; k != NULL && *k != '\0';) { /* each sees what the last one did */
         uint32_t cp;
         char one[8] = "";
@@ -46,6 +50,8 @@ kr_status kr_print_screen(const char *path, const kr_print_options *o, char **ou
         memcpy(one, k, n);
         kr_app_type(a, one);
         kr_app_wait(a);
+        if (a->book.work != KR_BOOK_IDLE)
+            kr_app_settle(a);
         k += n;
     }
     kr_app_wait(a); /* for what the screen itself has read */

@@ -27,7 +27,7 @@ typedef struct {
 static const char options_text[] =
     "\noptions of the screens:\n"
     "  --print SCREEN   write one screen as text and end: main, map, policy, tasks,\n"
-    "                   requests, reeval, points, help\n"
+    "                   requests, reeval, points, claims, plan, simulate, ledger, help\n"
     "  --size WxH       its size (default 80x24)\n"
     "  --keys KEYS      keys to press before it is drawn\n"
     "  --roles          letters of the roles instead of the text\n"

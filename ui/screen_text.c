@@ -127,6 +127,11 @@ static void statement_page(page *p) {
         paragraphs(p, kr_claim_text(a));
         heading(p, "The contract");
     }
+    if (a->back == KR_SCREEN_LEDGER) {
+        heading(p, "Ledger");
+        paragraphs(p, kr_buf_text(&a->book.detail));
+        heading(p, "The screens");
+    }
     kr_headline(a, head, sizeof head, &role);
     put_line(p, role, head, 0, KR_ROLE_TEXT, NULL);
     paragraph(p, KR_ROLE_TEXT, kr_buf_text(&a->f.statement));

@@ -177,6 +177,9 @@ static void move(kr_app *a, int by) {
     case KR_SCREEN_TASKS: move_list(&a->tasks, by, (int)a->tasks.n); break;
     case KR_SCREEN_REQUESTS: move_list(&a->requests, by, (int)a->requests.n); break;
     case KR_SCREEN_POINTS: move_list(&a->points, by, (int)a->n_saved); break;
+    case KR_SCREEN_LEDGER:
+        a->book.selected = within(a->book.selected, by, (int)a->book.ledger.n);
+        break;
     case KR_SCREEN_CLAIMS: a->claims.selected = within(a->claims.selected, by, a->claims.n); break;
     case KR_SCREEN_REEVAL:
         move_list(&a->results, by, (int)kr_reeval_listed_count(a));
@@ -226,6 +229,7 @@ static void enter(kr_app *a) {
     case KR_SCREEN_REEVAL: open_result(a); break;
     case KR_SCREEN_SIMULATE: kr_sim_begin(a); break;
     case KR_SCREEN_CLAIMS: kr_claims_ask(a); break;
+    case KR_SCREEN_LEDGER: kr_book_enter(a); break;
     default: break;
     }
 }
@@ -332,6 +336,7 @@ static void open_filter(kr_app *a) {
 static void export_key(kr_app *a) {
     kr_out_ask(a, a->screen == KR_SCREEN_MAP      ? KR_OUT_MAP
                   : a->screen == KR_SCREEN_POINTS ? KR_OUT_POINTS_JSON
+                  : a->screen == KR_SCREEN_LEDGER ? KR_OUT_CERTIFICATE
                                                   : KR_OUT_POINT);
 }
 
@@ -431,6 +436,9 @@ void kr_app_act(kr_app *a, kr_action act) {
     case KR_ACT_PLAN: kr_app_show(a, KR_SCREEN_PLAN); break;
     case KR_ACT_SIMULATE: kr_app_show(a, KR_SCREEN_SIMULATE); break;
     case KR_ACT_STOP: kr_sim_stop(a); break;
+    case KR_ACT_LEDGER: kr_app_show(a, KR_SCREEN_LEDGER); break;
+    case KR_ACT_LOCK: kr_book_ask_lock(a); break;
+    case KR_ACT_CONFIRM: kr_book_ask_confirm(a, 0); break;
     case KR_ACT_PAIR: kr_pair_mark(a); break;
     case KR_ACT_JOINT:
         a->joint = !a->joint;
@@ -483,6 +491,12 @@ static void take_answer(kr_app *a) {
     kr_prompt_close(&a->prompt);
     if (act == KR_ACT_QUIT)
         a->done = true;
+    else if (act == KR_ACT_LEDGER)
+        kr_book_begin(a, KR_BOOK_START);
+    else if (act == KR_ACT_LOCK)
+        kr_book_begin(a, KR_BOOK_LOCK);
+    else if (act == KR_ACT_CONFIRM)
+        kr_book_begin(a, KR_BOOK_CONFIRM);
     else if (act >= KR_ACT_COUNT)
         kr_out_write(a, (kr_out)(act - KR_ACT_COUNT), a->pending_path, true);
 }
@@ -612,6 +626,7 @@ void kr_app_key(kr_app *a, int key) {
         return;
     }
     a->message_on = false;
+    kr_book_notice(a); /* before anything is shown or written as LOCKED */
     if (a->prompt.kind == KR_PROMPT_NONE)
         a->typed_at = a->n_typed;
     if (a->prompt.kind != KR_PROMPT_NONE) {

@@ -69,11 +69,13 @@ static int title_state(kr_view *v, kr_rect r) {
         snprintf(state, sizeof state, "[%s]", kr_state_name(s));
     else
         snprintf(state, sizeof state, "%s %s", s == KR_STATE_LOCKED ? "●" : "○", kr_state_name(s));
-    snprintf(whole, sizeof whole, "%s%s%s", a->file_changed ? "[file changed]  " : "", state,
-             part);
+    const char *changed = a->file_changed && a->book.changed ? "[file, ledger changed]  "
+                          : a->file_changed                  ? "[file changed]  "
+                          : a->book.changed                  ? "[ledger changed]  "
+                                                             : "";
+    snprintf(whole, sizeof whole, "%s%s%s", changed, state, part);
     int x = r.w - 1 - kr_text_width(whole), at = x;
-    if (a->file_changed)
-        at += kr_canvas_str(v->c, r, at, 0, KR_ROLE_WARN, "[file changed]  ");
+    at += kr_canvas_str(v->c, r, at, 0, KR_ROLE_WARN, changed);
     at += kr_canvas_str(v->c, r, at, 0, state_role(s), state);
     kr_canvas_str(v->c, r, at, 0, kr_reeval_busy(a) ? KR_ROLE_VALUE : KR_ROLE_DIM, part);
     return x;
@@ -125,7 +127,7 @@ static const struct {
             {KR_SCREEN_POLICY, "3 Policy"}, {KR_SCREEN_TASKS, "4 Tasks"},
             {KR_SCREEN_REEVAL, "5 Re-eval"}, {KR_SCREEN_POINTS, "6 Points"},
             {KR_SCREEN_CLAIMS, "7 Claims"}, {KR_SCREEN_PLAN, "8 Plan"},
-            {KR_SCREEN_SIMULATE, "9 Simulate"}};
+            {KR_SCREEN_SIMULATE, "9 Simulate"}, {KR_SCREEN_LEDGER, "B Ledger"}};
 
 enum { TABS = sizeof tabs / sizeof *tabs, FEW_TABS = 6, HELP_ROOM = 8 };
 
@@ -344,7 +346,8 @@ static void (*const drawers[KR_PANE_COUNT])(kr_view *, kr_rect) = {
     [KR_PANE_JOBS] = kr_draw_jobs,       [KR_PANE_RESULTS] = kr_draw_results,
     [KR_PANE_ANSWERS] = kr_draw_answers, [KR_PANE_PROMPT] = kr_draw_prompt_text,
     [KR_PANE_HEADS] = kr_draw_heads,     [KR_PANE_CLAIMS] = kr_draw_claims,
-    [KR_PANE_CLAIM] = kr_draw_claim,
+    [KR_PANE_CLAIM] = kr_draw_claim,     [KR_PANE_BUDGET] = kr_draw_budget,
+    [KR_PANE_ENTRIES] = kr_draw_entries, [KR_PANE_ENTRY] = kr_draw_entry,
 };
 
 static void too_small(kr_view *v, kr_rect r) {

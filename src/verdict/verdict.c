@@ -197,6 +197,15 @@ void kr_analysis_free(kr_analysis *a) {
     free(a);
 }
 
+void kr_analysis_disown(kr_analysis *a, const char *text) {
+    kr_home *const homes[] = {&a->options.home, &a->declared_home};
+    for (size_t i = 0; i < 2; i++) {
+        homes[i]->kind = KR_HOME_NONE;
+        homes[i]->has = false;
+        homes[i]->text = text;
+    }
+}
+
 const kr_calib *kr_analysis_calib(const kr_analysis *a) { return a->c; }
 kr_analysis_options kr_analysis_options_of(const kr_analysis *a) { return a->options; }
 kr_contract kr_analysis_home(const kr_analysis *a) { return a->home; }

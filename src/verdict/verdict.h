@@ -96,6 +96,10 @@ void kr_analysis_free(kr_analysis *a); /* NULL is allowed */
 const kr_calib *kr_analysis_calib(const kr_analysis *a);
 kr_analysis_options kr_analysis_options_of(const kr_analysis *a);
 
+/* From now on these rows are for exploring, as with KR_HOME_NONE: nothing is LOCKED any more. `text`
+ * is borrowed. */
+void kr_analysis_disown(kr_analysis *a, const char *text);
+
 /* The contract the file declares, or the default; what `reset` goes back to. */
 kr_contract kr_analysis_home(const kr_analysis *a);
 const kr_home *kr_analysis_home_info(const kr_analysis *a);

@@ -509,6 +509,7 @@ static void large_utilities_keep_their_distance(void **state) {
 }
 
 int main(void) {
+    setenv("XDG_STATE_HOME", "/nonexistent", 1); /* the ledgers of the user are not known here */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_window_that_is_too_small_changes_nothing_unseen),
         cmocka_unit_test(leaving_a_small_window_asks_and_keeps_an_open_prompt),

@@ -129,6 +129,7 @@ static void sizes_are_read_strictly(void **state) {
 }
 
 int main(void) {
+    setenv("XDG_STATE_HOME", "/nonexistent", 1); /* the ledgers of the user are not known here */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(screens_look_as_they_did),
         cmocka_unit_test(no_line_is_wider_than_the_screen),

@@ -44,7 +44,8 @@ static const char statement[] =
     "of 6 tasks.";
 
 static const kr_layout_need nine_methods = {.methods = 9, .levels = 13, .tasks = 6, .map_rows = 13,
-                                            .statement = statement, .plot = true, .claims = 15};
+                                            .statement = statement, .plot = true, .claims = 15,
+                                            .entries = 5};
 
 static void panes_never_overlap_or_leave_the_screen_at_any_size(void **state) {
     (void)state;
@@ -57,7 +58,8 @@ static void panes_never_overlap_or_leave_the_screen_at_any_size(void **state) {
                             .statement = many == 0 ? "" : statement,
                             .plot = many != 2,
                             .heads = many == 1,
-                            .claims = many == 0 ? 1 : 15};
+                            .claims = many == 0 ? 1 : 15,
+                            .entries = many == 2 ? 200 : many};
         for (int s = 0; s < KR_SCREEN_COUNT; s++)
             for (int w = 1; w <= 200; w++)
                 for (int h = 1; h <= 60; h++)
@@ -88,6 +90,21 @@ static void the_selected_claim_and_some_of_the_others_are_always_shown(void **st
         }
 }
 
+static void a_ledger_shows_its_budget_entries_and_the_selected_one(void **state) {
+    (void)state;
+    for (int w = KR_MIN_W; w <= 200; w++)
+        for (int h = KR_MIN_H; h <= 60; h++) {
+            kr_layout l = kr_layout_make(KR_SCREEN_LEDGER, w, h, &nine_methods);
+            kr_rect budget = l.pane[KR_PANE_BUDGET], all = l.pane[KR_PANE_ENTRIES],
+                    one = l.pane[KR_PANE_ENTRY];
+            assert_true(budget.h >= 2 && all.w > 0 && all.h >= 4 && one.w > 0 && one.h >= 1);
+            kr_layout_need none = nine_methods;
+            none.entries = 0;
+            l = kr_layout_make(KR_SCREEN_LEDGER, w, h, &none);
+            assert_true(l.pane[KR_PANE_ENTRY].h >= 8 && l.pane[KR_PANE_ENTRIES].h == 0);
+        }
+}
+
 static void panes_come_in_steps(void **state) {
     (void)state;
     kr_layout_need n = nine_methods;
@@ -112,6 +129,7 @@ int main(void) {
         cmocka_unit_test(panes_never_overlap_or_leave_the_screen_at_any_size),
         cmocka_unit_test(the_statement_is_on_every_screen_that_shows_a_verdict),
         cmocka_unit_test(the_selected_claim_and_some_of_the_others_are_always_shown),
+        cmocka_unit_test(a_ledger_shows_its_budget_entries_and_the_selected_one),
         cmocka_unit_test(panes_come_in_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

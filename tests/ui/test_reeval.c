@@ -400,6 +400,7 @@ static void numbers_of_jobs_are_remembered(void **state) {
 }
 
 int main(void) {
+    setenv("XDG_STATE_HOME", "/nonexistent", 1); /* the ledgers of the user are not known here */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(screens_look_as_they_did),
         cmocka_unit_test(no_size_breaks_the_screens),
