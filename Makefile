@@ -107,7 +107,7 @@ $B/tests/%: tests/%.c $(LIB) $(UI) $(CLI) $(TRAIN)
 # Everything a reader can reach, instrumented once for all targets.
 fuzzflags  = $(filter-out -Werror,$(cflags)) -O1 -fsanitize=address,undefined
 FUZZED    := $(patsubst %.c,$B/fuzzed/%.o,$(wildcard src/base/*.c src/calib/*.c src/risk/*.c \
-               src/verdict/*.c src/engine/*.c src/evict/*.c src/sample/*.c \
+               src/verdict/*.c src/export/*.c src/ledger/*.c src/engine/*.c src/evict/*.c src/sample/*.c \
                ui/eval_line.c))
 $(FUZZED): $B/fuzzed/%.o: %.c $(wildcard src/*/*.h) ui/eval_line.h
 	@mkdir -p $(@D)

@@ -65,10 +65,11 @@ static void take(kr_json *j, char *out, size_t cap) {
     free(s);
 }
 
-static bool read_head(const char *path, const char *text, size_t len, kr_known *out, kr_error *err) {
-    kr_json j = kr_json_open(text, len, path, 1, err);
+kr_status kr_known_parse(const char *text, size_t len, const char *name, kr_known *out, kr_error *err) {
+    kr_json j = kr_json_open(text, len, name, 1, err);
     kr_span key;
     int64_t version = 0;
+    *out = (kr_known){0};
     for (kr_json_iter it = kr_json_enter(&j, '{'); kr_json_member(&j, &it, &key);) {
         if (kr_span_is(key, "version"))
             kr_json_int(&j, 1, 1, &version);
@@ -83,7 +84,8 @@ static bool read_head(const char *path, const char *text, size_t len, kr_known *
     }
     if (!j.failed && (version != 1 || out->entries < 1 || strlen(out->head) != KR_SHA256_HEX - 1))
         kr_json_fail(&j, 0, "expected what kvrisk remembers of a ledger");
-    return !j.failed;
+    out->known = !j.failed;
+    return j.failed ? KR_EFORMAT : KR_OK;
 }
 
 kr_status kr_known_get(const char *identity, kr_known *out, kr_error *err) {
@@ -95,9 +97,8 @@ kr_status kr_known_get(const char *identity, kr_known *out, kr_error *err) {
         (stat(path, &s) != 0 && (errno == ENOENT || errno == ENOTDIR)))
         return KR_OK;
     kr_status st = kr_file_read(path, HEAD_MAX, &text, &len, err);
-    if (st == KR_OK && !read_head(path, text, len, out, err))
-        st = KR_EFORMAT;
-    out->known = st == KR_OK;
+    if (st == KR_OK)
+        st = kr_known_parse(text, len, path, out, err);
     free(text);
     return st;
 }

@@ -19,6 +19,9 @@ typedef struct {
 /* *out is not known where nothing is remembered. KR_EFORMAT, KR_EIO: something is, but cannot be read. */
 kr_status kr_known_get(const char *identity, kr_known *out, kr_error *err);
 
+/* The text of a .head. */
+kr_status kr_known_parse(const char *text, size_t len, const char *name, kr_known *out, kr_error *err);
+
 /* Remembers requests as the ledger's, beside those it has; and its last entry. */
 kr_status kr_known_add(const char *identity, const kr_prints *p, kr_error *err);
 kr_status kr_known_set(const char *file, const kr_ledger *l, kr_error *err);

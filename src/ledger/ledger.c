@@ -271,28 +271,35 @@ static kr_status read_line(const char *path, const char *line, size_t len, kr_le
     return KR_OK;
 }
 
-kr_status kr_ledger_load(const char *path, kr_ledger *out, kr_error *err) {
+kr_status kr_ledger_parse(const char *text, size_t len, const char *name, kr_ledger *out, kr_error *err) {
     kr_ledger l = {0};
-    struct stat there;
-    char *text = NULL;
-    size_t len = 0;
-    if (stat(path, &there) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
-        *out = l;
-        return KR_OK;
-    }
-    kr_status st = kr_file_read(path, LEDGER_MAX, &text, &len, err);
+    kr_status st = KR_OK;
     for (size_t at = 0; st == KR_OK && at < len;) {
         const char *nl = memchr(text + at, '\n', len - at);
         size_t n = nl != NULL ? (size_t)(nl - text) - at : len - at;
-        st = nl == NULL ? kr_fail(err, KR_EFORMAT, "%s: the last entry is not complete", path)
-                        : read_line(path, text + at, n, &l, err);
+        st = nl == NULL ? kr_fail(err, KR_EFORMAT, "%s: the last entry is not complete", name)
+                        : read_line(name, text + at, n, &l, err);
         at += n + 1;
     }
-    free(text);
     if (st == KR_OK)
         *out = l;
     else
         kr_ledger_free(&l);
+    return st;
+}
+
+kr_status kr_ledger_load(const char *path, kr_ledger *out, kr_error *err) {
+    struct stat there;
+    char *text = NULL;
+    size_t len = 0;
+    if (stat(path, &there) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        *out = (kr_ledger){0};
+        return KR_OK;
+    }
+    kr_status st = kr_file_read(path, LEDGER_MAX, &text, &len, err);
+    if (st == KR_OK)
+        st = kr_ledger_parse(text, len, path, out, err);
+    free(text);
     return st;
 }
 

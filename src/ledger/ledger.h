@@ -64,6 +64,8 @@ char *kr_ledger_path(const char *file);
 
 /* A missing ledger is an empty one. KR_EFORMAT when the chain does not hold, with the entry. */
 kr_status kr_ledger_load(const char *path, kr_ledger *out, kr_error *err);
+/* The same of text in memory; `name` is for messages. */
+kr_status kr_ledger_parse(const char *text, size_t len, const char *name, kr_ledger *out, kr_error *err);
 void kr_ledger_free(kr_ledger *l);
 
 /* Adds one entry (number, time and hash are filled in) to the file and to *l, atomically. Refused
