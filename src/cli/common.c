@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -123,6 +124,16 @@ void kr_cli_put_safe(const char *text) {
         text += n;
         len -= n;
     }
+}
+
+bool kr_cli_whole(const char *text, int64_t min, int64_t max, int64_t *out) {
+    char *end = NULL;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || v < min || v > max)
+        return false;
+    *out = v;
+    return true;
 }
 
 int kr_cli_done(const char *name, int status) {

@@ -53,6 +53,9 @@ bool kr_cli_method(const kr_cli_args *a, const kr_calib *c, size_t *method);
 /* Text made safe for a terminal. */
 void kr_cli_put_safe(const char *text);
 
+/* A whole number in min..max and nothing else. */
+bool kr_cli_whole(const char *text, int64_t min, int64_t max, int64_t *out);
+
 /* stdout is flushed and checked: a full disk or a closed pipe is an error, not a success. */
 int kr_cli_done(const char *name, int status);
 

@@ -13,15 +13,26 @@ static const char help[] =
     "       kvrisk ledger verify FILE [--certificate EXPORT.json]\n"
     "\n"
     "FILE.ledger, append-only and hash-chained, keeps what was locked and confirmed on FILE. Once it is\n"
-    "there, every other command and the screens show the exploration rows only.\n"
+    "there, every other command and the screens show the requests to explore on only. The state directory\n"
+    "(XDG_STATE_HOME, else ~/.local/state) remembers the ledger's last entry and its requests: in a copy\n"
+    "of FILE, also one with rows in another order, taken out or renamed, they count as opened.\n"
     "\n"
+    "start sets requests aside for exploring and begins the ledger\n"
     "  --explore SHARE       share of every task to explore on (default 25%; clusters stay whole)\n"
     "  --seed N              of that choice (default 1)\n"
-    "  --declared-split      explore the rows of split \"test\", confirm on those of \"cal\"\n"
+    "  --declared-split      explore the requests of split \"test\", confirm on those of \"cal\"\n"
     "  --budget D            error budget of all locks together (default 0.05)\n"
-    "  --certificate FILE    also check that the entry this export names is in the ledger\n"
     "\n"
-    "exit status: 0 done, 1 error (also a ledger that was edited, cut short or deleted), 2 usage\n";
+    "show lists the entries, and what is spent, held by locks and left of the budget\n"
+    "  --json                as JSON\n"
+    "\n"
+    "verify checks that the chain holds, that its last entry is the one remembered, and that the file has\n"
+    "the requests it was written for\n"
+    "  --certificate EXPORT  and that this output of kvrisk confirm is what the ledger and the file give,\n"
+    "                        member by member\n"
+    "\n"
+    "exit status: 0 done, 1 error (also a ledger that was edited, cut short or deleted, a certificate that\n"
+    "differs, and requests that another ledger opened), 2 usage\n";
 
 enum { OPT_EXPLORE = OPT_OWN, OPT_SEED_, OPT_DECLARED, OPT_BUDGET, OPT_CERTIFICATE };
 
@@ -32,6 +43,17 @@ typedef struct {
 
 static int usage(const char *what) { return kr_cli_say("ledger", KR_EXIT_USAGE, "%s", what); }
 
+typedef struct {
+    size_t explore, confirm;
+} sizes;
+
+static sizes count_rows(const kr_study *s) {
+    sizes n = {0, 0};
+    for (size_t i = 0; i < kr_calib_rows(s->calib); i++)
+        n.explore += s->explore[i], n.confirm += s->confirm[i];
+    return n;
+}
+
 static int start(const ledger_args *x, const char *path) {
     kr_error e;
     kr_study s;
@@ -41,12 +63,8 @@ static int start(const ledger_args *x, const char *path) {
         return usage(e.msg);
     if (x->budget != NULL && kr_dec_parse_percent(x->budget, &entry.budget, &e) != KR_OK)
         return usage(e.msg);
-    char *end = NULL;
-    if (x->seed != NULL) {
-        entry.seed = strtoll(x->seed, &end, 10);
-        if (*x->seed < '0' || *x->seed > '9' || *end != '\0')
-            return usage("--seed must be a whole number");
-    }
+    if (x->seed != NULL && !kr_cli_whole(x->seed, 0, INT64_MAX, &entry.seed))
+        return usage("--seed must be a whole number");
     if (kr_study_open(path, &s, &e) != KR_OK)
         return kr_cli_say("ledger", KR_EXIT_ERROR, "%s", e.msg);
     kr_status st = kr_study_start(&s, &entry, &e);
@@ -54,66 +72,157 @@ static int start(const ledger_args *x, const char *path) {
     if (st != KR_OK) {
         kr_cli_say("ledger", status, "%s", e.msg);
     } else {
-        size_t explore = 0, confirm = 0;
-        for (size_t i = 0; i < kr_calib_rows(s.calib); i++)
-            explore += s.explore[i], confirm += s.confirm[i];
+        sizes n = count_rows(&s);
         printf("%zu requests to explore, %zu to confirm on; nothing was opened under this ledger yet\n",
-               explore, confirm);
+               n.explore, n.confirm);
     }
     kr_study_close(&s);
     return status;
 }
 
-static void show_entry(const kr_ledger_entry *e) {
-    char a[KR_DEC_TEXT], b[KR_DEC_TEXT], c[KR_DEC_TEXT];
-    printf("%4lld  %s  %-8s ", (long long)e->number, e->time, kr_ledger_kind_name(e->kind));
-    if (e->kind == KR_LEDGER_START && e->declared_split) {
-        printf("budget %s, split as declared in the file", kr_dec_text(e->budget, a));
-    } else if (e->kind == KR_LEDGER_START) {
-        printf("budget %s, %s %% of every task to explore, seed %lld", kr_dec_text(e->budget, a),
-               kr_dec_percent(e->share, 0, b), (long long)e->seed);
-    } else if (e->kind == KR_LEDGER_LOCK) {
-        kr_cli_put_safe(e->family ? "the family of all methods" : e->method);
-        printf(", tolerance %s, risk %s %%, confidence %s %%", kr_dec_fixed(e->contract.tolerance, 2, a),
-               kr_dec_percent(e->contract.risk, 0, b), kr_dec_percent(e->contract.confidence, 0, c));
-        if (e->looks > 1)
-            printf(", %lld looks", (long long)e->looks);
-        if (e->n_tolerances > 0)
-            printf(", joint table of %zu tolerances", e->n_tolerances);
+/* --- show --------------------------------------------------------------------------------------- */
+
+static void show_start(const kr_ledger_entry *e) {
+    char a[KR_DEC_TEXT], b[KR_DEC_TEXT];
+    printf("%lld requests, ", (long long)e->base_rows);
+    if (e->declared_split)
+        printf("those of split test to explore");
+    else
+        printf("%s %% of every task to explore (seed %lld)", kr_dec_percent(e->share, 0, b),
+               (long long)e->seed);
+    printf(", budget %s", kr_dec_text(e->budget, a));
+}
+
+static const char *fate(const kr_ledger_entry *lock, const kr_lock_use *u) {
+    if (u->looks == lock->looks)
+        return "confirmed";
+    return u->looks > 0 ? "looks left" : u->entry > 0 ? "explored" : "open";
+}
+
+static void show_lock(const kr_study *s, const kr_ledger_entry *e) {
+    char a[KR_DEC_TEXT], b[KR_DEC_TEXT], c[KR_DEC_TEXT], d[KR_DEC_TEXT];
+    kr_lock_use u = kr_study_use_of(s, e);
+    kr_cli_put_safe(e->family ? "all methods as a family" : e->method);
+    if (e->n_tolerances > 0) {
+        printf(", tolerance one of");
+        for (size_t i = 0; i < e->n_tolerances; i++)
+            printf("%s%s", i > 0 ? ", " : " ", kr_dec_text(e->tolerance[i], a));
     } else {
-        printf("lock %lld on %lld requests: %s, ", (long long)e->lock, (long long)e->tested_rows,
-               e->state);
-        kr_cli_put_safe(e->result);
-        printf(", spent %s", kr_dec_text(e->delta, a));
+        printf(", tolerance %s", kr_dec_fixed(e->contract.tolerance, 2, a));
     }
-    printf("  %.12s\n", e->hash);
+    printf(", risk %s %%, confidence %s %%", kr_dec_percent(e->contract.risk, 0, b),
+           kr_dec_percent(e->contract.confidence, 0, c));
+    if (e->looks > 1)
+        printf(", %lld of %lld looks taken", (long long)u.looks, (long long)e->looks);
+    printf(": %s, error level %s", fate(e, &u), kr_dec_text(kr_contract_delta(&e->contract), d));
+}
+
+static void show_confirm(const kr_ledger_entry *e) {
+    char a[KR_DEC_TEXT];
+    printf("lock %lld on %lld requests: ", (long long)e->lock, (long long)e->tested_rows);
+    kr_cli_put_safe(e->state);
+    printf(", ");
+    kr_cli_put_safe(e->result);
+    if (e->look == 0)
+        printf(", exploratory, nothing spent");
+    else
+        printf(", %s spent", kr_dec_text(e->delta, a));
 }
 
 static void show_text(const kr_study *s) {
     char a[KR_DEC_TEXT], b[KR_DEC_TEXT], c[KR_DEC_TEXT], d[KR_DEC_TEXT];
-    for (size_t i = 0; i < s->ledger.n; i++)
-        show_entry(&s->ledger.entry[i]);
+    for (size_t i = 0; i < s->ledger.n; i++) {
+        const kr_ledger_entry *e = &s->ledger.entry[i];
+        printf("%4lld  %-20s  %-8s ", (long long)e->number, e->time, kr_ledger_kind_name(e->kind));
+        switch (e->kind) {
+        case KR_LEDGER_START: show_start(e); break;
+        case KR_LEDGER_LOCK: show_lock(s, e); break;
+        default: show_confirm(e);
+        }
+        putchar('\n');
+    }
     kr_study_budget x = kr_study_budget_of(s);
-    printf("budget %s: %s spent, %s held by open locks, %s left\n", kr_dec_text(x.budget, a),
+    sizes n = count_rows(s);
+    printf("\nbudget %s: %s spent, %s held by locks, %s left\n", kr_dec_text(x.budget, a),
            kr_dec_text(x.spent, b), kr_dec_text(x.held, c), kr_dec_text(x.left, d));
+    printf("requests: %zu to explore, %zu to confirm on\nhead: %s\n", n.explore, n.confirm, s->ledger.head);
+}
+
+static void put_text(kr_buf *b, const char *key, const char *value) {
+    kr_buf_printf(b, ",\"%s\":", key);
+    kr_json_put_string(b, value);
+}
+
+static void put_dec(kr_buf *b, const char *key, kr_dec v) {
+    kr_buf_printf(b, ",\"%s\":", key);
+    kr_json_put_dec(b, v);
+}
+
+static void json_lock(const kr_study *s, const kr_ledger_entry *e, kr_buf *b) {
+    kr_lock_use u = kr_study_use_of(s, e);
+    kr_buf_puts(b, ",\"method\":");
+    if (e->family)
+        kr_buf_puts(b, "null");
+    else
+        kr_json_put_string(b, e->method);
+    put_dec(b, "tolerance", e->contract.tolerance);
+    put_dec(b, "risk", e->contract.risk);
+    put_dec(b, "confidence", e->contract.confidence);
+    kr_buf_printf(b, ",\"family\":%s,\"tolerances\":[", e->family ? "true" : "false");
+    for (size_t i = 0; i < e->n_tolerances; i++) {
+        kr_buf_puts(b, i > 0 ? "," : "");
+        kr_json_put_dec(b, e->tolerance[i]);
+    }
+    kr_buf_printf(b, "],\"looks\":%lld,\"looks_taken\":%lld", (long long)e->looks, (long long)u.looks);
+    put_text(b, "fate", fate(e, &u));
+    put_dec(b, "delta", kr_contract_delta(&e->contract));
+    put_dec(b, "spent", u.spent);
+}
+
+static void json_entry(const kr_study *s, const kr_ledger_entry *e, kr_buf *b) {
+    kr_buf_printf(b, "{\"entry\":%lld,\"kind\":\"%s\"", (long long)e->number,
+                  kr_ledger_kind_name(e->kind));
+    put_text(b, "time", e->time);
+    put_text(b, "hash", e->hash);
+    if (e->kind == KR_LEDGER_START) {
+        put_dec(b, "budget", e->budget);
+        kr_buf_printf(b, ",\"rows\":%lld,\"declared_split\":%s", (long long)e->base_rows,
+                      e->declared_split ? "true" : "false");
+        put_dec(b, "share", e->share);
+        kr_buf_printf(b, ",\"seed\":%lld", (long long)e->seed);
+    } else if (e->kind == KR_LEDGER_LOCK) {
+        json_lock(s, e, b);
+    } else {
+        kr_buf_printf(b, ",\"lock\":%lld,\"look\":%lld,\"rows\":%lld,\"file_rows\":%lld",
+                      (long long)e->lock, (long long)e->look, (long long)e->tested_rows,
+                      (long long)e->file_rows);
+        put_dec(b, "delta", e->delta);
+        put_text(b, "state", e->state);
+        put_text(b, "result", e->result);
+    }
+    kr_buf_puts(b, "}");
 }
 
 static void show_json(const kr_study *s) {
     kr_buf b = {0};
     kr_study_budget x = kr_study_budget_of(s);
-    kr_buf_printf(&b, "{\"version\":1,\"entries\":%zu,\"head\":\"%s\",\"budget\":", s->ledger.n,
-                  s->ledger.head);
-    kr_json_put_dec(&b, x.budget);
-    kr_buf_puts(&b, ",\"spent\":");
-    kr_json_put_dec(&b, x.spent);
-    kr_buf_puts(&b, ",\"held\":");
-    kr_json_put_dec(&b, x.held);
-    kr_buf_puts(&b, ",\"left\":");
-    kr_json_put_dec(&b, x.left);
-    kr_buf_puts(&b, "}\n");
+    sizes n = count_rows(s);
+    kr_buf_printf(&b, "{\"version\":1,\"entries\":%zu,\"head\":\"%s\"", s->ledger.n, s->ledger.head);
+    put_dec(&b, "budget", x.budget);
+    put_dec(&b, "spent", x.spent);
+    put_dec(&b, "held", x.held);
+    put_dec(&b, "left", x.left);
+    kr_buf_printf(&b, ",\"explore\":%zu,\"confirm\":%zu,\"list\":[", n.explore, n.confirm);
+    for (size_t i = 0; i < s->ledger.n; i++) {
+        kr_buf_puts(&b, i > 0 ? "," : "");
+        json_entry(s, &s->ledger.entry[i], &b);
+    }
+    kr_buf_puts(&b, "]}\n");
     fwrite(kr_buf_text(&b), 1, b.len, stdout);
     kr_buf_free(&b);
 }
+
+/* --- verify ------------------------------------------------------------------------------------- */
 
 static int verify(const kr_study *s, const char *path, const char *certificate) {
     kr_error e;

@@ -11,13 +11,20 @@ static const char help[] =
     "usage: kvrisk lock FILE --method M | --family [--tolerance T] [--risk R] [--confidence C]\n"
     "                   [--tolerances LIST] [--looks N]\n"
     "\n"
-    "Enters a contract into the ledger of FILE before the rows it will be tested on are opened. Values\n"
-    "that are not given are the file's, else 0.10, 5% and 95%. Its error level is held in the budget.\n"
+    "Enters a contract into the ledger of FILE before the requests it will be tested on are opened.\n"
+    "Values that are not given are the file's, else 0.10, 5% and 95%. Its error level is held in the\n"
+    "budget from now on, whether it is confirmed or not.\n"
     "\n"
+    "  --method M            the claim is about this method's candidates\n"
+    "  --family              it is about all methods, so that the best may be picked\n"
+    "  --tolerance T         largest acceptable drop in utility\n"
+    "  --risk R              how often the drop may exceed it, 0.05 or 5%\n"
+    "  --confidence C        0.95 or 95%\n"
     "  --tolerances LIST     the claim is a joint table: any of these may be picked afterwards\n"
     "  --looks N             the file will grow: test up to N times, each at 1/N of the error level\n"
     "\n"
-    "exit status: 0 locked, 1 error, 2 usage or not enough budget\n";
+    "exit status: 0 locked, 1 error (also requests that another ledger opened), 2 usage or not enough\n"
+    "budget\n";
 
 enum { OPT_TABLE = OPT_OWN, OPT_LOOKS };
 
@@ -68,7 +75,10 @@ int kr_cli_lock(int argc, char **argv) {
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (o) {
         case OPT_HELP: fputs(help, stdout); return KR_EXIT_OK;
-        case OPT_LOOKS: lock.looks = strtol(optarg, NULL, 10); break;
+        case OPT_LOOKS:
+            if (!kr_cli_whole(optarg, 1, 1000, &lock.looks))
+                return say(KR_EXIT_USAGE, "--looks must be a whole number from 1 to 1000");
+            break;
         case OPT_TABLE:
             if (kr_grid_parse(optarg, lock.tolerance, KR_LEDGER_TABLE_MAX, &lock.n_tolerances, &e) !=
                 KR_OK)

@@ -387,18 +387,21 @@ static void add(kr_dec *to, kr_dec v) {
         *to = kr_dec_make(1, 0); /* does not fit: more than any budget */
 }
 
-/* What this lock's looks took so far: in the end all of its delta, whatever was rounded. */
-static kr_dec spent_by(const kr_study *s, const kr_ledger_entry *lock) {
-    kr_dec sum = {0, 0};
-    int64_t looks = 0;
+/* The last look takes what rounding left of the lock's delta. */
+kr_lock_use kr_study_use_of(const kr_study *s, const kr_ledger_entry *lock) {
+    kr_lock_use u = {0};
     for (size_t i = (size_t)lock->number; i < s->ledger.n; i++) {
         const kr_ledger_entry *e = &s->ledger.entry[i];
-        if (e->kind != KR_LEDGER_CONFIRM || e->lock != lock->number || e->look == 0)
+        if (e->kind != KR_LEDGER_CONFIRM || e->lock != lock->number)
             continue;
-        add(&sum, e->delta);
-        looks = e->look > looks ? e->look : looks;
+        add(&u.spent, e->delta);
+        u.entry = e->number;
+        u.explored += e->look == 0;
+        u.looks = e->look > u.looks ? e->look : u.looks;
     }
-    return looks == lock->looks ? kr_contract_delta(&lock->contract) : sum;
+    if (u.looks == lock->looks)
+        u.spent = kr_contract_delta(&lock->contract);
+    return u;
 }
 
 kr_study_budget kr_study_budget_of(const kr_study *s) {
@@ -410,7 +413,7 @@ kr_study_budget kr_study_budget_of(const kr_study *s) {
         const kr_ledger_entry *e = &s->ledger.entry[i];
         if (e->kind != KR_LEDGER_LOCK)
             continue;
-        kr_dec spent = spent_by(s, e), held;
+        kr_dec spent = kr_study_use_of(s, e).spent, held;
         add(&b.spent, spent);
         if (kr_dec_sub(kr_contract_delta(&e->contract), spent, &held))
             add(&b.held, held);
@@ -666,7 +669,14 @@ static void conclude(kr_confirmation *c) {
                       c->lock.n_tolerances);
     } else {
         state = kr_analysis_line_state(c->a, c->method);
-        kr_level_text(c->c, c->method, kr_analysis_line(c->a, c->method)->certified, &b);
+        int at = kr_analysis_line(c->a, c->method)->certified;
+        size_t first = kr_calib_method(c->c, c->method)->first;
+        if (at < 0)
+            kr_buf_puts(&b, "full KV");
+        else
+            kr_level_text(c->c, c->method, at, &b);
+        if (at >= 0 && kr_calib_policy(c->c, first + (size_t)at)->has_retention)
+            kr_buf_puts(&b, " %");
     }
     snprintf(c->entry.result, sizeof c->entry.result, "%s", kr_buf_text(&b));
     snprintf(c->entry.state, sizeof c->entry.state, "%s", kr_state_name(state));

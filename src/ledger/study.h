@@ -54,6 +54,15 @@ typedef struct {
 } kr_study_budget;
 kr_study_budget kr_study_budget_of(const kr_study *s);
 
+/* What became of a lock so far. */
+typedef struct {
+    int64_t looks;    /* taken */
+    int64_t explored; /* tests of it that were exploratory */
+    int64_t entry;    /* of its last test; 0: none */
+    kr_dec spent;     /* of its delta; the rest is held */
+} kr_lock_use;
+kr_lock_use kr_study_use_of(const kr_study *s, const kr_ledger_entry *lock);
+
 /* Enters a lock. KR_EINVAL when its delta exceeds what is left, or for a method that is not there. */
 kr_status kr_study_lock(kr_study *s, const kr_ledger_entry *lock, kr_error *err);
 

@@ -47,6 +47,20 @@ status 0 ./kvrisk confirm "$f"
 has 'nothing spent again' out
 [ "$(wc -l <"$f.ledger")" = "$entries" ] || { echo "a rerun was entered"; exit 1; }
 
+has 'certified    keydiff 30 %: 10 events of 450, at most 14 allowed' out
+has 'empirical    30 %, without guarantee: 10 events, certified as well' out
+has '0.05 spent when it was tested first, 0.05 by all locks on these requests together' out
+status 0 ./kvrisk ledger show "$f"
+has 'keydiff, tolerance 0.10, risk 5 %, confidence 95 %: confirmed, error level 0.05' out
+has 'lock 2 on 450 requests: LOCKED, keydiff 30 %, 0.05 spent' out
+has 'budget 0.1: 0.05 spent, 0 held by locks, 0.05 left' out
+./kvrisk ledger show "$f" --json >"$tmp/show.json"
+[ "$(field "$tmp/show.json" list | tr -d ' ' | grep -c "'fate':'confirmed'")" = 1 ] || { cat "$tmp/show.json"; exit 1; }
+[ "$(field "$tmp/show.json" spent)" = 0.05 ] || { cat "$tmp/show.json"; exit 1; }
+for bad in '--lock 0' '--lock x' '--lock 2x'; do status 2 ./kvrisk confirm "$f" $bad; done
+status 2 ./kvrisk lock "$f" --method keydiff --looks 0
+status 2 ./kvrisk lock "$f" --method keydiff --looks 2x
+
 # a second look: locked after the rows were opened
 status 0 ./kvrisk lock "$f" --method snapkv
 status 3 ./kvrisk confirm "$f" -o "$tmp/c2.json"
