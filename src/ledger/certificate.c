@@ -64,6 +64,10 @@ static void put_ledger(const kr_confirmation *c, kr_buf *b) {
                   (long long)c->lock.looks, c->rerun ? "true" : "false",
                   c->exploratory ? "true" : "false", (long long)c->entry.tested_rows, c->entry.rows,
                   c->entry.outcomes, c->lock.order);
+    kr_buf_puts(b, ",\"state\":");
+    kr_json_put_string(b, c->entry.state);
+    kr_buf_puts(b, ",\"result\":");
+    kr_json_put_string(b, c->entry.result);
     put_dec(b, "delta", c->entry.delta);
     put_dec(b, "delta_sum", c->delta_sum);
     put_dec(b, "budget", c->budget.budget);

@@ -351,7 +351,7 @@ static kr_status append(kr_study *s, const kr_ledger_entry *e, kr_error *err) {
 /* What was entered but not remembered, or at another place. */
 static kr_status catch_up(kr_study *s, kr_error *err) {
     if (s->known.known && s->known.entries == (int64_t)s->ledger.n &&
-        kr_file_same(s->known.file, kr_calib_path(s->calib)))
+        kr_known_has_rows(s->ledger.entry[0].hash) && kr_file_same(s->known.file, kr_calib_path(s->calib)))
         return KR_OK;
     kr_status st = remember_rows(s, err);
     return st == KR_OK ? remember_head(s, err) : st;

@@ -214,6 +214,9 @@ static void put_state_sentence(const kr_analysis *a, kr_state state, kr_buf *out
             kr_buf_puts(out, "Published counts of some candidates only: exploration, no guarantee.");
         else if (!h->has)
             kr_buf_puts(out, "The file declares no contract: exploration, no guarantee.");
+        else if (kr_analysis_at_home(a) && h->table_only)
+            kr_buf_puts(out, "What was locked is the joint table over tolerances, not this contract alone: "
+                             "exploration, no guarantee.");
         else if (kr_analysis_at_home(a) && d->mode != KR_MODE_EVENTS)
             kr_buf_printf(out, "The file declares this contract for another claim (%s): exploration, "
                                "no guarantee.", kr_mode_name(d->mode));

@@ -117,6 +117,18 @@ status 1 ./kvrisk ledger verify "$tmp/g.jsonl"
 has 'cut short or exchanged' err
 rm "$tmp/g.jsonl" "$tmp/g.jsonl.ledger"
 
+# ended between the ledger's entry and what is remembered of it: behind is no fault, and is caught up with
+now=behind
+head=$(grep -l '/f.jsonl"' "$XDG_STATE_HOME"/kvrisk/ledgers/*.head)
+sed -i "s/\"entries\":[0-9]*,\"head\":\"[0-9a-f]*\"/\"entries\":1,\"head\":\"$(basename "$head" .head)\"/" "$head"
+status 0 ./kvrisk ledger verify "$f"
+status 0 ./kvrisk confirm "$f"
+has 'nothing spent again' out
+grep -q '"entries":3' "$head" || { cat "$head"; exit 1; }
+rm "${head%.head}.rows" # only that the requests are known was lost: the next test writes it anew
+status 0 ./kvrisk confirm "$f"
+[ -s "${head%.head}.rows" ] || { echo "no rows"; exit 1; }
+
 # a ledger that belongs to another file
 now=exchanged
 cp "$f.ledger" "$tmp/own"
