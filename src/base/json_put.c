@@ -65,9 +65,19 @@ void kr_put_text(kr_buf *b, const char *name, const char *text) {
     kr_json_put_string(b, text);
 }
 
+void kr_put_given(kr_buf *b, const char *name, const char *text) {
+    if (text != NULL)
+        kr_put_text(b, name, text);
+}
+
 void kr_put_int(kr_buf *b, const char *name, int64_t v) {
     kr_put_key(b, name);
     kr_buf_printf(b, "%lld", (long long)v);
+}
+
+void kr_put_size(kr_buf *b, const char *name, size_t v) {
+    kr_put_key(b, name);
+    kr_buf_printf(b, "%zu", v);
 }
 
 void kr_put_count(kr_buf *b, const char *name, int64_t v) {

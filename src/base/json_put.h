@@ -20,8 +20,10 @@ void kr_json_put_double(kr_buf *b, double x);
 
 void kr_put_key(kr_buf *b, const char *name); /* the value is yet to come */
 void kr_put_null(kr_buf *b, const char *name);
-void kr_put_text(kr_buf *b, const char *name, const char *text); /* NULL: null */
+void kr_put_text(kr_buf *b, const char *name, const char *text);  /* NULL: null */
+void kr_put_given(kr_buf *b, const char *name, const char *text); /* NULL: no member */
 void kr_put_int(kr_buf *b, const char *name, int64_t v);
+void kr_put_size(kr_buf *b, const char *name, size_t v);
 void kr_put_count(kr_buf *b, const char *name, int64_t v); /* negative: null */
 void kr_put_dec(kr_buf *b, const char *name, kr_dec v);
 void kr_put_double(kr_buf *b, const char *name, double v); /* not finite: null */

@@ -116,30 +116,21 @@ static void realised(kr_import *im) {
     }
 }
 
-static void put_text(kr_buf *b, const char *name, const char *text) {
-    kr_buf_printf(b, ",\"%s\":", name);
-    if (text != NULL)
-        kr_json_put_string(b, text);
-    else
-        kr_buf_puts(b, "null");
-}
-
 static void record_run(maker *m, const kr_run *r, bool first) {
     kr_buf *b = &m->record;
     char level[64];
     kr_buf_printf(b, "%s{\"path\":", first ? "" : ",");
     kr_json_put_string(b, r->path);
-    put_text(b, "role",
-             r->left_out != NULL && r->sha256[0] == '\0' ? "left out"
-             : r->full                                   ? "full"
-                                                         : "compressed");
-    if (r->left_out != NULL)
-        put_text(b, "why", r->left_out);
+    kr_put_text(b, "role",
+                r->left_out != NULL && r->sha256[0] == '\0' ? "left out"
+                : r->full                                   ? "full"
+                                                            : "compressed");
+    kr_put_given(b, "why", r->left_out);
     if (r->method != NULL) {
-        put_text(b, "press", r->press);
-        put_text(b, "method", r->method);
-        put_text(b, "level", kr_import_level_text(r->level_kind, r->level, level));
-        put_text(b, "level_from", r->level_from);
+        kr_put_text(b, "press", r->press);
+        kr_put_text(b, "method", r->method);
+        kr_put_text(b, "level", kr_import_level_text(r->level_kind, r->level, level));
+        kr_put_text(b, "level_from", r->level_from);
     }
     if (r->sha256[0] != '\0') {
         kr_buf_printf(b, ",\"rows\":%zu,\"matched\":%zu,\"lacking\":%zu,\"surplus\":%zu", r->rows,
@@ -148,8 +139,7 @@ static void record_run(maker *m, const kr_run *r, bool first) {
         if (r->native_seen > 0)
             kr_buf_printf(b, ",\"native_scores\":%zu,\"native_differs\":%zu", r->native_seen,
                           r->native_differs);
-        if (r->joined_by != NULL)
-            put_text(b, "joined_by", r->joined_by);
+        kr_put_given(b, "joined_by", r->joined_by);
     }
     kr_buf_puts(b, "}");
 }
@@ -161,7 +151,7 @@ static void record(maker *m) {
     kr_buf *b = &m->record;
     kr_buf_puts(b, "\"import\":{\"kind\":");
     kr_json_put_string(b, im->importer->name);
-    put_text(b, "missing_rows", lack[im->opts.lack]);
+    kr_put_text(b, "missing_rows", lack[im->opts.lack]);
     kr_buf_printf(b, ",\"requests\":%zu,\"left_out\":%zu,\"runs\":[", im->used, im->dropped);
     for (size_t i = 0; i < im->n_runs; i++)
         record_run(m, &im->runs[i], i == 0);

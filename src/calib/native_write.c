@@ -4,18 +4,6 @@
 #include "base/json.h"
 #include "calib/calib.h"
 
-static void put_text(kr_buf *b, const char *key, const char *value) {
-    if (value == NULL)
-        return;
-    kr_buf_printf(b, ",\"%s\":", key);
-    kr_json_put_string(b, value);
-}
-
-static void put_dec(kr_buf *b, const char *key, kr_dec value) {
-    kr_buf_printf(b, ",\"%s\":", key);
-    kr_json_put_dec(b, value);
-}
-
 static void put_extra(kr_buf *b, const char *extra) {
     if (extra != NULL)
         kr_buf_printf(b, ",%s", extra);
@@ -32,19 +20,19 @@ static void put_policy(kr_buf *b, const kr_policy *p) {
     kr_buf_puts(b, "{\"method\":");
     kr_json_put_string(b, p->method);
     if (p->has_retention)
-        put_dec(b, "retention", p->retention);
+        kr_put_dec(b, "retention", p->retention);
     if (p->has_threshold)
-        put_dec(b, "threshold", p->threshold);
+        kr_put_dec(b, "threshold", p->threshold);
     if (!p->has_retention && !p->has_threshold)
-        kr_buf_puts(b, ",\"retention\":null");
+        kr_put_null(b, "retention");
     if (p->has_mean)
-        put_dec(b, "mean_retained", p->mean_retained);
+        kr_put_dec(b, "mean_retained", p->mean_retained);
     if (p->has_test_mean)
-        put_dec(b, "test_mean_retained", p->test_mean_retained);
+        kr_put_dec(b, "test_mean_retained", p->test_mean_retained);
     if (p->events >= 0)
-        kr_buf_printf(b, ",\"events\":%lld", (long long)p->events);
+        kr_put_int(b, "events", p->events);
     if (p->test_events >= 0)
-        kr_buf_printf(b, ",\"test_events\":%lld", (long long)p->test_events);
+        kr_put_int(b, "test_events", p->test_events);
     put_extra(b, p->extra);
     kr_buf_puts(b, "}");
 }
@@ -52,12 +40,13 @@ static void put_policy(kr_buf *b, const kr_policy *p) {
 static void put_contract(kr_buf *b, const kr_calib_meta *m) {
     if (!m->has_contract)
         return;
-    kr_buf_puts(b, ",\"contract\":{\"tolerance\":");
-    kr_json_put_dec(b, m->tolerance);
-    put_dec(b, "risk", m->risk);
-    put_dec(b, "confidence", m->confidence);
-    put_text(b, "method", m->contract_method);
-    put_text(b, "declared", m->contract_declared);
+    kr_put_key(b, "contract");
+    kr_buf_puts(b, "{");
+    kr_put_dec(b, "tolerance", m->tolerance);
+    kr_put_dec(b, "risk", m->risk);
+    kr_put_dec(b, "confidence", m->confidence);
+    kr_put_given(b, "method", m->contract_method);
+    kr_put_given(b, "declared", m->contract_declared);
     put_extra(b, m->contract_extra);
     kr_buf_puts(b, "}");
 }
@@ -66,19 +55,19 @@ static void put_sources(kr_buf *b, const kr_calib_meta *m) {
     for (size_t i = 0; i < m->n_sources; i++) {
         kr_buf_puts(b, i == 0 ? ",\"sources\":[{\"path\":" : ",{\"path\":");
         kr_json_put_string(b, m->sources[i].path != NULL ? m->sources[i].path : "");
-        put_text(b, "sha256", m->sources[i].sha256);
-        put_text(b, "role", m->sources[i].role);
+        kr_put_given(b, "sha256", m->sources[i].sha256);
+        kr_put_given(b, "role", m->sources[i].role);
         kr_buf_puts(b, i + 1 == m->n_sources ? "}]" : "}");
     }
 }
 
 static void put_counts(kr_buf *b, const kr_calib_meta *m) {
-    put_dec(b, "tolerance", m->counts_tolerance);
-    kr_buf_printf(b, ",\"n\":%lld", (long long)m->counts_n);
+    kr_put_dec(b, "tolerance", m->counts_tolerance);
+    kr_put_int(b, "n", m->counts_n);
     if (m->counts_test_n > 0)
-        kr_buf_printf(b, ",\"test_n\":%lld", (long long)m->counts_test_n);
+        kr_put_int(b, "test_n", m->counts_test_n);
     if (m->counts_tasks > 0)
-        kr_buf_printf(b, ",\"tasks\":%lld", (long long)m->counts_tasks);
+        kr_put_int(b, "tasks", m->counts_tasks);
     if (m->partial)
         kr_buf_puts(b, ",\"sequence\":\"partial\"");
 }
@@ -87,12 +76,12 @@ static void put_header(kr_buf *b, const kr_calib *c) {
     const kr_calib_meta *m = kr_calib_meta_of(c);
     bool counts = m->kind == KR_KIND_COUNTS;
     kr_buf_printf(b, "{\"kvrisk\":1,\"kind\":\"%s\"", counts ? "counts" : "calibration");
-    put_text(b, "name", m->name);
-    put_text(b, "model", m->model);
-    put_text(b, "benchmark", m->benchmark);
-    put_text(b, "scorer", m->scorer);
-    put_text(b, "protocol", m->protocol);
-    put_text(b, "source", m->source);
+    kr_put_given(b, "name", m->name);
+    kr_put_given(b, "model", m->model);
+    kr_put_given(b, "benchmark", m->benchmark);
+    kr_put_given(b, "scorer", m->scorer);
+    kr_put_given(b, "protocol", m->protocol);
+    kr_put_given(b, "source", m->source);
     if (counts) {
         put_counts(b, m);
     } else {
@@ -119,7 +108,7 @@ static void put_header(kr_buf *b, const kr_calib *c) {
     }
     kr_buf_puts(b, "]");
     put_sources(b, m);
-    put_text(b, "note", m->note);
+    kr_put_given(b, "note", m->note);
     put_extra(b, m->extra);
     kr_buf_puts(b, "}\n");
 }
@@ -133,8 +122,8 @@ static void put_row(kr_buf *b, const kr_calib *c, size_t row) {
     if (q.split == KR_SPLIT_TEST)
         kr_buf_puts(b, ",\"split\":\"test\"");
     if (q.tokens >= 0)
-        kr_buf_printf(b, ",\"tokens\":%lld", (long long)q.tokens);
-    put_text(b, "cluster", q.cluster);
+        kr_put_int(b, "tokens", q.tokens);
+    kr_put_given(b, "cluster", q.cluster);
     kr_buf_puts(b, ",\"full\":");
     put_nano(b, q.full);
     if (q.full2 != KR_MISSING) {

@@ -7,22 +7,6 @@
 #include "calib/calib.h"
 #include "sample/calibrate.h"
 
-static void put_key(kr_buf *b, const char *key) {
-    kr_buf_printf(b, ",\"%s\":", key);
-}
-
-static void put_text(kr_buf *b, const char *key, const char *text) {
-    if (text == NULL)
-        return;
-    put_key(b, key);
-    kr_json_put_string(b, text);
-}
-
-static void put_dec(kr_buf *b, const char *key, kr_dec v) {
-    put_key(b, key);
-    kr_json_put_dec(b, v);
-}
-
 static const char *file_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
@@ -31,12 +15,13 @@ static const char *file_name(const char *path) {
 static void put_contract(kr_buf *b, const kr_calibrate_contract *c) {
     if (c == NULL)
         return;
-    kr_buf_puts(b, ",\"contract\":{\"tolerance\":");
-    kr_json_put_dec(b, c->tolerance);
-    put_dec(b, "risk", c->risk);
-    put_dec(b, "confidence", c->confidence);
-    put_text(b, "method", c->method);
-    put_text(b, "declared", c->declared);
+    kr_put_key(b, "contract");
+    kr_buf_puts(b, "{");
+    kr_put_dec(b, "tolerance", c->tolerance);
+    kr_put_dec(b, "risk", c->risk);
+    kr_put_dec(b, "confidence", c->confidence);
+    kr_put_given(b, "method", c->method);
+    kr_put_given(b, "declared", c->declared);
     kr_buf_puts(b, "}");
 }
 
@@ -66,8 +51,8 @@ static void put_policies(kr_buf *b, const kr_eval_options *e) {
         kr_evict_text(s, true, &text);
         kr_buf_puts(b, i > 0 ? ",{\"method\":" : "{\"method\":");
         kr_json_put_string(b, s->policy->name);
-        put_dec(b, s->level.kind == KR_EVICT_THRESHOLD ? "threshold" : "retention", s->level.value);
-        put_text(b, "spec", kr_buf_text(&text));
+        kr_put_dec(b, s->level.kind == KR_EVICT_THRESHOLD ? "threshold" : "retention", s->level.value);
+        kr_put_given(b, "spec", kr_buf_text(&text));
         kr_buf_puts(b, "}");
         b->failed = b->failed || text.failed;
         kr_buf_free(&text);
@@ -82,10 +67,10 @@ static kr_status put_sources(kr_buf *b, const kr_calibrate_options *o, kr_error 
         return st;
     kr_buf_puts(b, ",\"sources\":[{\"path\":");
     kr_json_put_string(b, file_name(o->model_path));
-    put_text(b, "sha256", hex);
+    kr_put_given(b, "sha256", hex);
     kr_buf_puts(b, ",\"role\":\"model\"},{\"path\":");
     kr_json_put_string(b, file_name(o->requests_path));
-    put_text(b, "sha256", o->requests->sha256);
+    kr_put_given(b, "sha256", o->requests->sha256);
     kr_buf_puts(b, ",\"role\":\"requests\"}]");
     return KR_OK;
 }
@@ -101,9 +86,9 @@ static const char *scorer_of(const kr_sample_requests *all) {
 /* What the numbers may depend on beyond the inputs. */
 static void put_engine(kr_buf *b, const kr_eval_options *e) {
     kr_buf_puts(b, ",\"engine\":{\"kvrisk\":\"" KR_VERSION "\"");
-    put_text(b, "kernels", (e->kern != NULL ? e->kern : kr_kern_best())->name);
-    put_text(b, "openblas", openblas_get_config());
-    put_text(b, "openblas_core", openblas_get_corename());
+    kr_put_given(b, "kernels", (e->kern != NULL ? e->kern : kr_kern_best())->name);
+    kr_put_given(b, "openblas", openblas_get_config());
+    kr_put_given(b, "openblas_core", openblas_get_corename());
     kr_buf_puts(b, "}");
 }
 
@@ -146,11 +131,11 @@ static kr_status put_extent(kr_buf *b, const kr_calibrate_options *o, kr_error *
 kr_status kr_calibrate_header(const kr_calibrate_options *o, kr_buf *out, kr_error *err) {
     const kr_geometry *g = &o->model->geo;
     kr_buf_puts(out, "{\"kvrisk\":1,\"kind\":\"calibration\"");
-    put_text(out, "name", o->name);
-    put_text(out, "model", file_name(o->model_path));
-    put_text(out, "benchmark", o->benchmark);
-    put_text(out, "scorer", scorer_of(o->requests));
-    put_text(out, "protocol", kr_protocol_name(o->eval.protocol));
+    kr_put_given(out, "name", o->name);
+    kr_put_given(out, "model", file_name(o->model_path));
+    kr_put_given(out, "benchmark", o->benchmark);
+    kr_put_given(out, "scorer", scorer_of(o->requests));
+    kr_put_given(out, "protocol", kr_protocol_name(o->eval.protocol));
     kr_buf_printf(out,
                   ",\"utility\":{\"min\":0,\"max\":1},\"kv\":{\"layers\":%zu,\"kv_heads\":%zu,"
                   "\"head_dim\":%zu,\"bytes\":4}",
@@ -162,14 +147,14 @@ kr_status kr_calibrate_header(const kr_calibrate_options *o, kr_buf *out, kr_err
     if (st != KR_OK)
         return st;
     if (o->eval.protocol == KR_QUERY_AWARE)
-        put_text(out, "first_token", kr_first_token_name(o->eval.first_token));
-    put_text(out, "preset", o->preset);
+        kr_put_given(out, "first_token", kr_first_token_name(o->eval.first_token));
+    kr_put_given(out, "preset", o->preset);
     if (o->eval.max_tokens > 0)
         kr_buf_printf(out, ",\"max_tokens\":%zu", o->eval.max_tokens);
     if (o->eval.context > 0)
         kr_buf_printf(out, ",\"context\":%zu", o->eval.context);
     put_engine(out, &o->eval);
-    put_text(out, "note", o->note);
+    kr_put_given(out, "note", o->note);
     st = put_extent(out, o, err);
     if (st != KR_OK)
         return st;
@@ -188,9 +173,9 @@ void kr_calibrate_row(const kr_sample_request *q, size_t n_arms, const kr_eval_r
                       const char *why, kr_buf *out) {
     kr_buf_puts(out, "{\"id\":");
     kr_json_put_string(out, q->id);
-    put_text(out, "task", q->task);
-    put_text(out, "split", q->split);
-    put_text(out, "cluster", q->cluster);
+    kr_put_given(out, "task", q->task);
+    kr_put_given(out, "split", q->split);
+    kr_put_given(out, "cluster", q->cluster);
     if (r != NULL)
         kr_buf_printf(out, ",\"tokens\":%zu", r->n_prompt);
     kr_buf_puts(out, ",\"full\":");
@@ -208,6 +193,6 @@ void kr_calibrate_row(const kr_sample_request *q, size_t n_arms, const kr_eval_r
         }
     }
     kr_buf_puts(out, "]");
-    put_text(out, "reason", r != NULL ? r->full.why : why);
+    kr_put_given(out, "reason", r != NULL ? r->full.why : why);
     kr_buf_puts(out, "}\n");
 }

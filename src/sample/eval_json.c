@@ -13,27 +13,6 @@ bool kr_eval_event(const kr_arm_result *full, const kr_arm_result *arm, kr_dec t
     return llround(full->utility * 1e9) - llround(arm->utility * 1e9) > t;
 }
 
-static void key(kr_buf *b, const char *name) {
-    kr_buf_printf(b, ",\"%s\":", name);
-}
-
-static void put_str(kr_buf *b, const char *name, const char *text) {
-    key(b, name);
-    if (text == NULL)
-        kr_buf_puts(b, "null");
-    else
-        kr_json_put_string(b, text);
-}
-
-static void put_num(kr_buf *b, const char *name, double x) {
-    key(b, name);
-    kr_json_put_double(b, x);
-}
-
-static void put_count(kr_buf *b, const char *name, size_t n) {
-    kr_buf_printf(b, ",\"%s\":%zu", name, n);
-}
-
 /* Float values to six digits: enough to draw, and the lines stay short. */
 static void put_float(kr_buf *b, float x) {
     if (isfinite(x))
@@ -47,10 +26,10 @@ static void put_spec(kr_buf *b, const kr_evict_spec *s) {
     static const char *const kinds[] = {"retention", "tokens", "threshold"};
     kr_buf text = {0};
     kr_evict_text(s, false, &text);
-    put_str(b, "policy", kr_buf_text(&text));
-    put_str(b, "method", s->policy->name);
-    put_str(b, "level", kr_evict_level_text(s->level, level));
-    put_str(b, "level_kind", kinds[s->level.kind]);
+    kr_put_text(b, "policy", kr_buf_text(&text));
+    kr_put_text(b, "method", s->policy->name);
+    kr_put_text(b, "level", kr_evict_level_text(s->level, level));
+    kr_put_text(b, "level_kind", kinds[s->level.kind]);
     kr_buf_free(&text);
 }
 
@@ -71,22 +50,21 @@ static void put_params(kr_buf *b, const kr_evict_spec *s) {
 void kr_eval_json_start(const kr_eval_job *j, kr_buf *b) {
     const kr_eval_options *o = j->options;
     const kr_geometry *g = &j->model->geo;
-    char text[KR_DEC_TEXT];
     kr_buf_puts(b, "{\"event\":\"start\",\"version\":1");
-    put_str(b, "model", j->model_path);
-    put_str(b, "architecture", j->model->arch);
-    put_count(b, "layers", g->layers);
-    put_count(b, "heads", g->heads);
-    put_count(b, "kv_heads", g->kv_heads);
-    put_count(b, "head_dim", g->head_dim);
-    put_count(b, "requests", j->n);
-    put_str(b, "requests_file", j->requests_path);
-    put_str(b, "requests_sha256", j->requests->sha256);
-    put_str(b, "protocol", kr_protocol_name(o->protocol));
-    put_str(b, "first_token", kr_first_token_name(o->first_token));
-    put_str(b, "preset", j->preset);
-    put_count(b, "threads", j->threads);
-    kr_buf_printf(b, ",\"tolerance\":%s", kr_dec_text(j->tolerance, text));
+    kr_put_text(b, "model", j->model_path);
+    kr_put_text(b, "architecture", j->model->arch);
+    kr_put_size(b, "layers", g->layers);
+    kr_put_size(b, "heads", g->heads);
+    kr_put_size(b, "kv_heads", g->kv_heads);
+    kr_put_size(b, "head_dim", g->head_dim);
+    kr_put_size(b, "requests", j->n);
+    kr_put_text(b, "requests_file", j->requests_path);
+    kr_put_text(b, "requests_sha256", j->requests->sha256);
+    kr_put_text(b, "protocol", kr_protocol_name(o->protocol));
+    kr_put_text(b, "first_token", kr_first_token_name(o->first_token));
+    kr_put_text(b, "preset", j->preset);
+    kr_put_size(b, "threads", j->threads);
+    kr_put_dec(b, "tolerance", j->tolerance);
     kr_buf_puts(b, ",\"policies\":[");
     for (size_t i = 0; i < o->n_arms; i++) {
         kr_buf_puts(b, i > 0 ? ",{\"index\":" : "{\"index\":");
@@ -101,48 +79,48 @@ void kr_eval_json_start(const kr_eval_job *j, kr_buf *b) {
 static void open_event(const kr_eval_job *j, const char *event, const char *id, size_t at,
                        kr_buf *b) {
     kr_buf_printf(b, "{\"event\":\"%s\"", event);
-    put_str(b, "id", id);
-    put_count(b, "request", at);
-    put_count(b, "of", j->n);
+    kr_put_text(b, "id", id);
+    kr_put_size(b, "request", at);
+    kr_put_size(b, "of", j->n);
 }
 
 void kr_eval_json_progress(const kr_eval_job *j, const char *id, size_t at, kr_phase phase,
                            size_t done, size_t total, kr_buf *b) {
     open_event(j, "progress", id, at, b);
-    put_str(b, "phase", kr_phase_name(phase));
-    put_count(b, "done", done);
-    put_count(b, "total", total);
+    kr_put_text(b, "phase", kr_phase_name(phase));
+    kr_put_size(b, "done", done);
+    kr_put_size(b, "total", total);
     kr_buf_puts(b, "}\n");
 }
 
 void kr_eval_json_error(const kr_eval_job *j, const char *id, size_t at, const char *message,
                         kr_buf *b) {
     open_event(j, "error", id, at, b);
-    put_str(b, "message", message);
+    kr_put_text(b, "message", message);
     kr_buf_puts(b, "}\n");
 }
 
 void kr_eval_json_end(size_t requests, size_t failed, double seconds, size_t peak, kr_buf *b) {
     kr_buf_puts(b, "{\"event\":\"end\"");
-    put_count(b, "requests", requests);
-    put_count(b, "failed", failed);
-    put_num(b, "seconds", round(seconds * 1e3) / 1e3);
-    put_count(b, "peak_bytes", peak);
+    kr_put_size(b, "requests", requests);
+    kr_put_size(b, "failed", failed);
+    kr_put_double(b, "seconds", round(seconds * 1e3) / 1e3);
+    kr_put_size(b, "peak_bytes", peak);
     kr_buf_puts(b, "}\n");
 }
 
 /* ---- one request ---- */
 
 static void put_answer(kr_buf *b, const kr_arm_result *a) {
-    put_str(b, "answer", a->text);
+    kr_put_text(b, "answer", a->text);
     kr_buf_puts(b, ",\"tokens\":[");
     for (size_t i = 0; i < a->n_tokens; i++)
         kr_buf_printf(b, "%s%d", i > 0 ? "," : "", (int)a->token[i]);
     kr_buf_puts(b, "]");
-    put_num(b, "utility", a->utility);
-    put_str(b, "why", a->why);
-    put_str(b, "stop", kr_answer_end_name(a->stop));
-    put_count(b, "bytes", a->bytes);
+    kr_put_double(b, "utility", a->utility);
+    kr_put_text(b, "why", a->why);
+    kr_put_text(b, "stop", kr_answer_end_name(a->stop));
+    kr_put_size(b, "bytes", a->bytes);
 }
 
 static void put_flags(kr_buf *b, unsigned flags) {
@@ -184,45 +162,44 @@ static void put_heads(kr_buf *b, const kr_eval_result *r, const kr_arm_result *a
 static void put_full(const kr_eval_job *j, const kr_sample_request *q, size_t at,
                      const kr_eval_result *r, kr_buf *b) {
     open_event(j, "full", q->id, at, b);
-    put_str(b, "task", q->task);
-    put_count(b, "prompt_tokens", r->n_prompt);
-    put_count(b, "n", r->n);
+    kr_put_text(b, "task", q->task);
+    kr_put_size(b, "prompt_tokens", r->n_prompt);
+    kr_put_size(b, "n", r->n);
     put_answer(b, &r->full);
-    put_num(b, "prefill_s", round(r->prefill_s * 1e6) / 1e6);
-    put_num(b, "score_s", round(r->score_s * 1e6) / 1e6);
-    put_num(b, "decode_s", round(r->decode_s * 1e6) / 1e6);
-    put_count(b, "steps", r->steps);
+    kr_put_double(b, "prefill_s", round(r->prefill_s * 1e6) / 1e6);
+    kr_put_double(b, "score_s", round(r->score_s * 1e6) / 1e6);
+    kr_put_double(b, "decode_s", round(r->decode_s * 1e6) / 1e6);
+    kr_put_size(b, "steps", r->steps);
     kr_buf_puts(b, "}\n");
 }
 
 static void put_event(const kr_eval_job *j, const kr_eval_result *r, const kr_arm_result *a,
                       kr_buf *b) {
-    key(b, "event_at_tolerance");
     if (isfinite(a->drop))
-        kr_buf_puts(b, kr_eval_event(&r->full, a, j->tolerance) ? "true" : "false");
+        kr_put_bool(b, "event_at_tolerance", kr_eval_event(&r->full, a, j->tolerance));
     else
-        kr_buf_puts(b, "null");
+        kr_put_null(b, "event_at_tolerance");
 }
 
 static void put_arm(const kr_eval_job *j, const kr_sample_request *q, size_t at,
                     const kr_eval_result *r, size_t arm, kr_buf *b) {
     const kr_arm_result *a = &r->arm[arm];
     open_event(j, "result", q->id, at, b);
-    put_str(b, "task", q->task);
-    put_count(b, "index", arm);
+    kr_put_text(b, "task", q->task);
+    kr_put_size(b, "index", arm);
     put_spec(b, &j->options->arm[arm]);
     put_answer(b, a);
-    put_num(b, "full_utility", r->full.utility);
-    put_num(b, "drop", a->drop);
+    kr_put_double(b, "full_utility", r->full.utility);
+    kr_put_double(b, "drop", a->drop);
     put_event(j, r, a, b);
-    put_num(b, "retained", a->rho_ctx);
-    put_num(b, "retained_end", a->rho_end);
-    put_count(b, "kept", a->kept);
+    kr_put_double(b, "retained", a->rho_ctx);
+    kr_put_double(b, "retained_end", a->rho_end);
+    kr_put_size(b, "kept", a->kept);
     put_flags(b, a->flags);
     if (a->parted) {
-        put_count(b, "parted", a->parted_at);
-        put_num(b, "full_margin", (double)a->full_margin);
-        put_num(b, "margin", (double)a->margin);
+        kr_put_size(b, "parted", a->parted_at);
+        kr_put_double(b, "full_margin", (double)a->full_margin);
+        kr_put_double(b, "margin", (double)a->margin);
     } else {
         kr_buf_puts(b, ",\"parted\":null,\"full_margin\":null,\"margin\":null");
     }

@@ -161,6 +161,8 @@ static void members_have_a_comma_before_all_but_the_first(void **state) {
     kr_buf_puts(&b, "{");
     kr_put_text(&b, "a{", "{");
     kr_put_text(&b, "none", NULL);
+    kr_put_given(&b, "left out", NULL);
+    kr_put_given(&b, "given", "");
     kr_put_count(&b, "n", 0);
     kr_put_count(&b, "unknown", -1);
     kr_put_key(&b, "inner");
@@ -169,12 +171,14 @@ static void members_have_a_comma_before_all_but_the_first(void **state) {
     kr_put_bool(&b, "y", false);
     kr_buf_puts(&b, "}");
     kr_put_int(&b, "i", INT64_MIN);
+    kr_put_size(&b, "z", SIZE_MAX);
     kr_put_dec(&b, "d", (kr_dec){5, 2});
     kr_put_double(&b, "r", 0.25);
     kr_buf_puts(&b, "}");
     assert_string_equal(kr_buf_text(&b),
-                        "{\"a{\":\"{\",\"none\":null,\"n\":0,\"unknown\":null,"
+                        "{\"a{\":\"{\",\"none\":null,\"given\":\"\",\"n\":0,\"unknown\":null,"
                         "\"inner\":{\"x\":true,\"y\":false},\"i\":-9223372036854775808,"
+                        "\"z\":18446744073709551615,"
                         "\"d\":0.05,\"r\":0.25}");
     kr_buf_free(&b);
 }
