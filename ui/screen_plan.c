@@ -331,7 +331,7 @@ static next_columns fit_next(const page *p, int w) {
     c.event = c.level + 10;
     c.rate = c.event + c.events;
     c.more = c.rate + 10;
-    c.bar = c.more + 11;
+    c.bar = c.more + 13;
     return c;
 }
 
@@ -357,7 +357,7 @@ static void next_row(kr_view *v, kr_rect in, int y, const page *p, const next_co
         return;
     }
     snprintf(s, sizeof s, "+%s", kr_thousands(x->more, n));
-    put(v, in, c->more, y, 10, KR_RIGHT, KR_ROLE_VALUE, s);
+    put(v, in, c->more, y, 12, KR_RIGHT, KR_ROLE_VALUE, s);
     int bar = in.w - c->bar - 1 < 60 ? in.w - c->bar - 1 : 60;
     if (bar < 4)
         return;
@@ -375,7 +375,7 @@ static void draw_next(kr_view *v, kr_rect r, const page *p) {
     put(v, in, c.level, 0, 10, KR_RIGHT, KR_ROLE_DIM, "level");
     put(v, in, c.event, 0, c.events, KR_RIGHT, KR_ROLE_DIM, "events");
     put(v, in, c.rate, 0, 10, KR_RIGHT, KR_ROLE_DIM, "rate");
-    put(v, in, c.more, 0, 10, KR_RIGHT, KR_ROLE_DIM, "more");
+    put(v, in, c.more, 0, 12, KR_RIGHT, KR_ROLE_DIM, "more");
     put(v, in, c.bar, 0, in.w - c.bar, KR_LEFT, KR_ROLE_DIM,
         in.w - c.bar >= 30 ? "what is there of what it needs" : "there of all");
     a->text.n = methods > rows ? (size_t)(methods - rows) : 0;
@@ -419,7 +419,7 @@ void kr_draw_plan(kr_view *v, kr_rect r) {
         if (room)
             draw_risks(v, cut_top(&top, top.h - KR_PLANNING_CHOICES - 4), p);
         draw_choices(v, top, p);
-    } else if (r.w >= 100 && r.h >= 24) {
+    } else if (r.w >= 100 && r.h >= KR_PLANNING_ROWS + 3 + 18) {
         int list = methods + 3 < r.h - 21 ? methods + 3 : r.h - 21 > 8 ? r.h - 21 : 8;
         kr_rect top = cut_top(&r, r.h - list), table = cut_top(&top, KR_PLANNING_ROWS + 3);
         draw_table(v, table, p);

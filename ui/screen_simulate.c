@@ -425,9 +425,12 @@ static void draw_progress(const picture *p, kr_rect r, bool ended) {
         snprintf(each, sizeof each, ", %s of each task", kr_thousands(p->o.n / (int64_t)tasks, n));
     int used = snprintf(s, sizeof s, "%s of %s draws", kr_thousands(p->t->draws, draws), kr_thousands(p->o.draws, all));
     snprintf(s + used, sizeof s - (size_t)used, " of %s requests%s, seed %llu%s", kr_thousands(p->o.n, n), each,
-             (unsigned long long)p->o.seed, !ended ? "; c stops it" : p->t->draws < p->o.draws ? "; stopped" : "");
+             (unsigned long long)p->o.seed, !same_setting(p->a)          ? "; not of what is set now, Enter begins again"
+             : !ended                    ? "; c stops it"
+             : p->t->draws < p->o.draws ? "; stopped"
+                                        : "");
     int w = kr_text_width(s);
-    kr_canvas_str(p->v->c, r, 1, 0, ended ? KR_ROLE_TEXT : KR_ROLE_VALUE, s);
+    kr_canvas_str(p->v->c, r, 1, 0, !same_setting(p->a) ? KR_ROLE_WARN : ended ? KR_ROLE_TEXT : KR_ROLE_VALUE, s);
     int room = r.w - w - 5;
     if (ended && room >= 44)
         put(p, r, w + 3, 0, room, KR_RIGHT, KR_ROLE_DIM,
