@@ -342,7 +342,9 @@ static void next_row(kr_view *v, kr_rect in, int y, const page *p, const next_co
     put(v, in, 0, y, 2, KR_LEFT, KR_ROLE_KEY, m == a->method ? "▸" : "");
     put(v, in, 2, y, c->name, KR_LEFT, KR_ROLE_TEXT, kr_calib_method(a->calib, m)->name);
     if (x->candidate < 0) {
-        put(v, in, c->level + 1, y, in.w - c->level - 1, KR_LEFT, KR_ROLE_DIM, "no candidate is waiting");
+        put(v, in, c->level + 1, y, in.w - c->level - 1, KR_LEFT, KR_ROLE_DIM,
+            kr_analysis_line(a->an, m)->status == KR_ST_REFUSED ? "refused: requests depend on each other"
+                                                                : "no candidate is waiting");
         return;
     }
     kr_level_label(a, m, x->candidate, level);

@@ -245,7 +245,9 @@ static void put_next(const plan *x, size_t m, const kr_planning_next *next) {
     if (kr_buf_text(&level)[0] >= '0' && kr_buf_text(&level)[0] <= '9')
         kr_buf_puts(&level, " %");
     printf("  %-20.40s ", kr_calib_method(c, m)->name);
-    if (next->candidate < 0)
+    if (kr_analysis_line(x->a, m)->status == KR_ST_REFUSED)
+        printf("refused: requests depend on each other\n");
+    else if (next->candidate < 0)
         printf("none is waiting\n");
     else if (next->more == KR_PLAN_NEVER)
         printf("%10s  %lld of %lld: not below the target, no number of requests would do\n",
@@ -353,7 +355,9 @@ static void put_json_next(const plan *x, kr_buf *b) {
         put_count(b, "candidate", next.candidate);
         put_count(b, "events", next.events);
         put_count(b, "more", next.candidate < 0 ? -1 : next.more);
-        kr_buf_printf(b, ",\"outlook\":\"%s\"}", next.candidate < 0             ? "none_waiting"
+        bool refused = kr_analysis_line(x->a, m)->status == KR_ST_REFUSED;
+        kr_buf_printf(b, ",\"outlook\":\"%s\"}", refused                       ? "refused"
+                                                 : next.candidate < 0          ? "none_waiting"
                                                  : next.more == KR_PLAN_NEVER  ? "never"
                                                  : next.more == KR_PLAN_BEYOND ? "beyond"
                                                                                : "more");

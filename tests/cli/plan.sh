@@ -92,6 +92,12 @@ assert walks[0]["methods"][0]["retention"] > walks[3]["methods"][0]["retention"]
 assert load("counts")["step"] == 13
 P
 
+printf '%s\n' '{"kvrisk":1,"kind":"calibration","model":"m","benchmark":"b","scorer":"s","protocol":"query_aware","utility":{"min":0,"max":1},"tasks":["t"],"policies":[{"method":"a","retention":0.5}]}' \
+    '{"id":"1","task":"t","full":1,"utility":[1],"cluster":"c"}' '{"id":"2","task":"t","full":1,"utility":[1],"cluster":"c"}' >"$d/cluster.jsonl"
+./kvrisk plan "$d/cluster.jsonl" >"$d/out" || fail "clusters"
+grep -q 'a *refused: requests depend on each other' "$d/out" || fail "$(cat "$d/out")"
+./kvrisk plan "$d/cluster.jsonl" --json | grep -q '"outlook":"refused"' || fail "clusters as JSON"
+
 # The screen has the same numbers, at any size, also where sizes are large.
 screen() { size=$1; shift; ./kvrisk --print plan --size "$size" "$@" >"$d/screen" || fail "screen $size $*"; }
 for size in 60x16 80x24 120x36 200x60; do

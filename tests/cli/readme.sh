@@ -37,7 +37,8 @@ def walk(v, keys):
     if isinstance(v, dict):
         for k, x in v.items():
             keys.add(k)
-            walk(x, keys)
+            if k != "weights" and not k.startswith("to_one_task"):  # by task
+                walk(x, keys)
     elif isinstance(v, list):
         for x in v:
             walk(x, keys)
