@@ -497,6 +497,7 @@ static void refresh_layout(kr_app *a) {
         .methods = (int)kr_calib_methods(a->calib),
         .levels = (int)method_of(a)->count,
         .heads = a->re != NULL && a->re->view_heads,
+        .below = a->re != NULL ? (int)a->re->below : 0,
         .tasks = (int)kr_calib_tasks(a->calib),
         .points = (int)a->n_saved,
         .map_rows = KR_MAP_ROWS,

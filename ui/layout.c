@@ -83,6 +83,10 @@ static kr_rect next(kr_rect *in, int h) {
     return p;
 }
 
+static kr_pane below(const kr_layout_need *n) {
+    return n->below == 1 ? KR_PANE_TIMES : n->below == 2 ? KR_PANE_LOG : KR_PANE_RESULTS;
+}
+
 /* --- small windows: no frames ----------------------------------------------------------------- */
 
 static kr_rect inside(kr_rect r) { return (kr_rect){r.x + 1, r.y, r.w - 2, r.h}; }
@@ -114,7 +118,9 @@ static void small(kr_layout *l, kr_screen s, kr_rect body, const kr_layout_need 
         l->pane[KR_PANE_BUDGET] = inside(top(&body, 2));
         l->pane[KR_PANE_ENTRIES] = inside(top(&body, max(4, body.h - claim_rows(n, body.w - 2, 5))));
     }
-    kr_pane main = s == KR_SCREEN_REQUEST && n->heads ? KR_PANE_HEADS : list[s];
+    kr_pane main = s == KR_SCREEN_REQUEST && n->heads ? KR_PANE_HEADS
+                   : s == KR_SCREEN_REEVAL            ? below(n)
+                                                      : list[s];
     l->pane[main] = inside(body);
 }
 
@@ -259,13 +265,25 @@ static void points_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
     l->pane[KR_PANE_POINTS] = body;
 }
 
-static void reeval_screen(kr_layout *l, kr_rect body) {
+/* Results with times and log beside them, or the log alone: its lines are long. */
+static void reeval_rest(kr_layout *l, kr_rect body, const kr_layout_need *n) {
+    if (n->below == 2 || body.w < 140) {
+        l->pane[below(n)] = body;
+        return;
+    }
+    kr_rect side = right(&body, max(50, body.w * 38 / 100));
+    l->pane[KR_PANE_RESULTS] = body;
+    l->pane[KR_PANE_TIMES] = top(&side, 6);
+    l->pane[KR_PANE_LOG] = side;
+}
+
+static void reeval_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
     l->pane[KR_PANE_LINE] = top(&body, 1);
     if (l->step == KR_STEP_ONE) {
         kr_rect in = open_box(l, body);
         l->pane[KR_PANE_EVAL] = next(&in, 3);
         l->pane[KR_PANE_JOB] = next(&in, 5);
-        l->pane[KR_PANE_RESULTS] = in;
+        l->pane[below(n)] = in;
         return;
     }
     if (l->step >= KR_STEP_DASHBOARD) {
@@ -273,11 +291,12 @@ static void reeval_screen(kr_layout *l, kr_rect body) {
         l->pane[KR_PANE_JOBS] = right(&head, head.w * 42 / 100);
         l->pane[KR_PANE_EVAL] = top(&head, 5);
         l->pane[KR_PANE_JOB] = head;
+        reeval_rest(l, body, n);
     } else {
         l->pane[KR_PANE_EVAL] = top(&body, 5);
         l->pane[KR_PANE_JOB] = top(&body, 7);
+        l->pane[below(n)] = body;
     }
-    l->pane[KR_PANE_RESULTS] = body;
 }
 
 static void request_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) {
@@ -285,11 +304,11 @@ static void request_screen(kr_layout *l, kr_rect body, const kr_layout_need *n) 
     kr_pane rest = n->heads ? KR_PANE_HEADS : KR_PANE_PROMPT;
     if (l->step == KR_STEP_ONE) {
         kr_rect in = open_box(l, body);
-        l->pane[KR_PANE_ANSWERS] = next(&in, 6);
+        l->pane[KR_PANE_ANSWERS] = next(&in, 8);
         l->pane[rest] = in;
         return;
     }
-    l->pane[KR_PANE_ANSWERS] = top(&body, l->step == KR_STEP_TWO ? 8 : 10);
+    l->pane[KR_PANE_ANSWERS] = top(&body, 10);
     if (l->step >= KR_STEP_DASHBOARD) {
         l->pane[KR_PANE_HEADS] = right(&body, body.w * 46 / 100);
         rest = KR_PANE_PROMPT;
@@ -364,7 +383,7 @@ kr_layout kr_layout_make(kr_screen s, int w, int h, const kr_layout_need *n) {
     else if (s == KR_SCREEN_POINTS)
         points_screen(&l, body, n);
     else if (s == KR_SCREEN_REEVAL)
-        reeval_screen(&l, body);
+        reeval_screen(&l, body, n);
     else if (s == KR_SCREEN_CLAIMS)
         claims_screen(&l, body, n);
     else if (s == KR_SCREEN_LEDGER)

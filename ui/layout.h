@@ -15,7 +15,8 @@ typedef enum {
     KR_PANE_VERDICT, KR_PANE_STATEMENT, KR_PANE_METHODS, KR_PANE_LEVELS, KR_PANE_PLOT,
     KR_PANE_TASKS,
     KR_PANE_MAP, KR_PANE_CELL, KR_PANE_DROPS, KR_PANE_REQUESTS, KR_PANE_POINTS, KR_PANE_TEXT,
-    KR_PANE_EVAL, KR_PANE_JOB, KR_PANE_JOBS, KR_PANE_RESULTS, /* re-evaluation */
+    KR_PANE_EVAL, KR_PANE_JOB, KR_PANE_JOBS, KR_PANE_RESULTS, KR_PANE_TIMES,
+    KR_PANE_LOG,                                              /* re-evaluation */
     KR_PANE_ANSWERS, KR_PANE_PROMPT, KR_PANE_HEADS,           /* one request of it */
     KR_PANE_CLAIMS, KR_PANE_CLAIM, /* all claims, the selected one in full */
     KR_PANE_BUDGET, KR_PANE_ENTRIES, KR_PANE_ENTRY, /* the ledger, its selected entry in full */
@@ -33,6 +34,7 @@ typedef struct {
     int methods, levels, tasks, points, map_rows;
     const char *statement; /* its length decides on rows */
     bool plot;             /* plots are wanted */
+    int below;             /* re-evaluation: 0 results, 1 times, 2 the log, where not all fit */
     bool heads;            /* heads rather than the prompt, where not both fit */
     int claims;            /* rows of the table of claims; the statement is of the selected one */
     int entries;           /* of the ledger, 0 without one; the statement is of the selected one */

@@ -244,7 +244,8 @@ void kr_point_free(kr_saved_point *p);
 size_t kr_points_unsaved(const kr_app *a);
 /* Writes what the screen offers to a file; asks first when it exists. */
 typedef enum { KR_OUT_POINT, KR_OUT_POINTS_JSON, KR_OUT_POINTS_CSV, KR_OUT_MAP, KR_OUT_SCREEN,
-               KR_OUT_APPEND, KR_OUT_RESULTS, KR_OUT_CERTIFICATE } kr_out;
+               KR_OUT_APPEND, KR_OUT_RESULTS, KR_OUT_LOG,
+               KR_OUT_CERTIFICATE } kr_out;
 void kr_out_ask(kr_app *a, kr_out what);
 void kr_out_write(kr_app *a, kr_out what, const char *path, bool replace);
 
@@ -257,6 +258,8 @@ typedef struct {
 } kr_view;
 /* The inside of a pane: its own frame, or its part of the shared frame, or nothing around it. */
 kr_rect kr_view_pane(kr_view *v, kr_rect r, const char *title, const char *note);
+/* The same before it is drawn, for what its title says of the inside. */
+kr_rect kr_view_inside(const kr_view *v, kr_rect r);
 /* Marks on the frame beside a list which part of it is shown. */
 void kr_view_scroll(kr_view *v, kr_rect list, int n, int top);
 void kr_view_cursor(kr_view *v, kr_rect r, int x, int y);
@@ -290,12 +293,22 @@ void kr_draw_eval(kr_view *v, kr_rect r);
 void kr_draw_job(kr_view *v, kr_rect r);
 void kr_draw_jobs(kr_view *v, kr_rect r);
 void kr_draw_results(kr_view *v, kr_rect r);
+void kr_draw_times(kr_view *v, kr_rect r);
+void kr_draw_log(kr_view *v, kr_rect r);
 void kr_draw_answers(kr_view *v, kr_rect r);
 void kr_draw_prompt_text(kr_view *v, kr_rect r);
 void kr_draw_heads(kr_view *v, kr_rect r);
 /* Text of a verdict's headline, "SNAPKV ✔ CERTIFIED at 65 %". */
 void kr_headline(const kr_app *a, char *out, size_t cap, kr_role *role);
 void kr_cell_words(const kr_app *a, char *out, size_t cap); /* the map's cell in one line */
+/* Full KV and a policy side by side; NaN or 0 where nothing was measured. Three rows. */
+typedef struct {
+    const char *policy, *level; /* "snapkv at 40 %", "at 40 %" where there is less room */
+    const char *together;       /* what is decoded in one step */
+    double prefill_s, score_s, token_s; /* of one request; one decoding step */
+    double full_bytes, bytes, retained;
+} kr_times;
+void kr_times_table(kr_view *v, kr_rect in, int y, const kr_times *t);
 /* The cell under the map's cursor; NULL when the map is not counted. */
 const kr_map_cell *kr_map_cursor(const kr_app *a);
 /* "file contract: at most 20 of 600 events; 4 of 9 methods certified". */

@@ -207,12 +207,8 @@ static kr_status write_out(kr_app *a, kr_out what, const char *path, bool replac
     case KR_OUT_MAP: st = map_text(a, &b, err); break;
     case KR_OUT_SCREEN: screen_text(a, &b); break;
     case KR_OUT_CERTIFICATE: kr_buf_puts(&b, a->book.result.json); break;
-    case KR_OUT_RESULTS:
-        if (kr_reeval_text(a, &b, err) != KR_OK) {
-            kr_buf_free(&b);
-            return err->code;
-        }
-        break;
+    case KR_OUT_RESULTS: st = kr_reeval_text(a, &b, err); break;
+    case KR_OUT_LOG: st = kr_reeval_log_text(a, &b, err); break;
     }
     if (st == KR_OK)
         st = b.failed || b.s == NULL ? kr_fail(err, KR_ENOMEM, "out of memory")
@@ -223,7 +219,8 @@ static kr_status write_out(kr_app *a, kr_out what, const char *path, bool replac
 
 static const char *what_words(kr_out what) {
     static const char *const words[] = {"operating point", "points",         "points", "map",
-                                        "screen",          "operating point", "results", "certificate"};
+                                        "screen",          "operating point", "results", "log",
+                                        "certificate"};
     return words[what];
 }
 
@@ -264,7 +261,8 @@ static void free_name(char *out, size_t cap, const char *stem, const char *ext, 
 }
 
 void kr_out_ask(kr_app *a, kr_out what) {
-    static const char *const ext[] = {"json", "json", "csv", "csv", "txt", "csv", "jsonl", "json"};
+    static const char *const ext[] = {"json", "json", "csv", "csv", "txt", "csv", "jsonl", "log",
+                                      "json"};
     char stem[160], name[200], level[32], label[80];
     const char *method = kr_calib_method(a->calib, a->method)->name;
     kr_level_label(a, a->method, kr_analysis_line(a->an, a->method)->certified, level);
@@ -272,6 +270,7 @@ void kr_out_ask(kr_app *a, kr_out what) {
     switch (what) {
     case KR_OUT_POINT: snprintf(stem, sizeof stem, "kvrisk-%.60s-%s", method, level); break;
     case KR_OUT_RESULTS: snprintf(stem, sizeof stem, "kvrisk-reeval-%.60s", method); break;
+    case KR_OUT_LOG: snprintf(stem, sizeof stem, "kvrisk-reeval"); break;
     case KR_OUT_MAP: snprintf(stem, sizeof stem, "kvrisk-map-%.60s", method); break;
     case KR_OUT_CERTIFICATE:
         if (a->book.result.json == NULL) {

@@ -44,6 +44,7 @@ kr_reeval *kr_reeval_new(const kr_app *a) {
 
 static void free_run(kr_re_run *u) {
     kr_job_free(u->job);
+    kr_log_free(&u->log);
     free(u->want);
     free(u->policies);
     free(u->result);
@@ -186,6 +187,16 @@ static void make_args(const kr_app *a, const kr_re_run *u, bool detail, args *g)
         arg(g, "--id=%s", r->file->item[u->want[i]].id);
 }
 
+/* The command as it can be typed; the requests, of which there may be thousands, by their number. */
+static void log_command(const kr_app *a, kr_re_run *u, const args *g) {
+    kr_buf b = {0};
+    for (size_t i = 0; i < g->n; i++)
+        if (strncmp(g->v[i], "--id=", 5) != 0)
+            kr_buf_printf(&b, "%s%s", i > 0 ? " " : "", g->v[i]);
+    kr_reeval_log(a, u, "%s (%zu request%s)", kr_buf_text(&b), u->n_want, u->n_want == 1 ? "" : "s");
+    kr_buf_free(&b);
+}
+
 /* Takes the run over, or frees it. */
 static bool start(kr_app *a, kr_re_run u, bool detail, kr_re_run *into) {
     kr_reeval *r = a->re;
@@ -197,6 +208,8 @@ static bool start(kr_app *a, kr_re_run u, bool detail, kr_re_run *into) {
         make_args(a, &u, detail, &g);
     kr_job_limits limits = {KR_RE_NICE, r->max_seconds, r->max_bytes};
     ok = ok && !g.failed && kr_job_start(r->program, g.v, limits, &u.job, &err) == KR_OK;
+    if (ok)
+        log_command(a, &u, &g);
     for (size_t i = 0; i < g.n; i++)
         free(g.v[i]);
     free(g.v);

@@ -14,6 +14,7 @@
 #include "ui/eval_line.h"
 #include "ui/job.h"
 #include "ui/reeval_fetch.h"
+#include "ui/reeval_log.h"
 
 typedef struct kr_app kr_app;
 
@@ -59,9 +60,17 @@ typedef struct {
     int64_t at;        /* request at work, from 1; 0 before the first */
     char phase[16], message[240], end[48];
     int64_t tokens;    /* of prompts and answers so far */
+    double prefill_s, score_s, decode_s; /* sums over n_full requests; negative ones left out */
+    int64_t steps;
+    double full_bytes, bytes, retained;  /* sums; the last two over n_result */
+    size_t n_full;
+    kr_log log;
     double seconds, first_s; /* first_s: until the first request was done */
     int64_t peak;
 } kr_re_run;
+
+/* What stands below the job where not all fits. */
+typedef enum { KR_RE_BELOW_RESULTS, KR_RE_BELOW_TIMES, KR_RE_BELOW_LOG, KR_RE_BELOWS } kr_re_below;
 
 typedef struct {
     char program[256]; /* this program */
@@ -92,6 +101,11 @@ typedef struct {
     bool differing; /* list only results that differ from the stored ones */
     size_t view_q;  /* request view: which */
     bool view_heads;
+    int heads_at, heads_x; /* first layer and first head of those shown */
+    kr_re_below below;
+    int log_top, log_end; /* first row of the log that is shown, and where it would be the last */
+    bool log_stay; /* does not follow its end */
+    time_t clock; /* shown instead of the time of day where not 0: for tests */
 } kr_reeval;
 
 kr_reeval *kr_reeval_new(const kr_app *a); /* NULL: memory */
@@ -164,5 +178,11 @@ const kr_measure *kr_reeval_find(const kr_app *a, size_t q, size_t policy, bool 
 
 /* The results of the job that is shown as a calibration file (JSON Lines), answers included. */
 kr_status kr_reeval_text(const kr_app *a, kr_buf *out, kr_error *err);
+
+/* --- the log ---------------------------------------------------------------------------------- */
+void kr_reeval_log(const kr_app *a, kr_re_run *u, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The log of the job that is shown, with times. */
+kr_status kr_reeval_log_text(const kr_app *a, kr_buf *out, kr_error *err);
 
 #endif

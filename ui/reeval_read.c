@@ -1,6 +1,7 @@
 /* What the children say. A child may say anything; only results that were asked for, in the order
  * in which they were asked for, are taken. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,37 @@ void kr_re_full_free(kr_full_run *f) {
     free(f->piece_at);
     *f = (kr_full_run){.known = false};
 }
+
+/* --- the log ---------------------------------------------------------------------------------- */
+
+static time_t clock_of(const kr_app *a) { return a->re->clock != 0 ? a->re->clock : time(NULL); }
+
+void kr_reeval_log(const kr_app *a, kr_re_run *u, const char *fmt, ...) {
+    char text[KR_LOG_LINE];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    kr_log_add(&u->log, clock_of(a), text, strlen(text));
+}
+
+kr_status kr_reeval_log_text(const kr_app *a, kr_buf *out, kr_error *err) {
+    const kr_re_run *u = kr_reeval_shown(a);
+    if (u == NULL)
+        return kr_fail(err, KR_EINVAL, "there is no log to write; r starts a job");
+    if (u->log.lost > 0)
+        kr_buf_printf(out, "(%zu earlier lines are not kept)\n", u->log.lost);
+    for (size_t i = 0; i < u->log.n; i++) {
+        char when[16] = "";
+        struct tm tm;
+        if (localtime_r(&u->log.line[i].when, &tm) != NULL)
+            strftime(when, sizeof when, "%H:%M:%S", &tm);
+        kr_buf_printf(out, "%s %s\n", when, u->log.line[i].text);
+    }
+    return out->failed ? kr_fail(err, KR_ENOMEM, "out of memory") : KR_OK;
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
 
 static void note(hearing *h, const char *text) {
     kr_text_safe(h->u->message, sizeof h->u->message, text, strlen(text));
@@ -57,6 +89,17 @@ static void on_prompt(hearing *h, kr_eval_line *l) {
     l->piece_at = NULL;
 }
 
+static double seconds_or_none(double s) { return s > 0 ? s : 0; }
+
+static void add_times(kr_re_run *u, const kr_eval_line *l) {
+    u->prefill_s += seconds_or_none(l->prefill_s);
+    u->score_s += seconds_or_none(l->score_s);
+    u->decode_s += seconds_or_none(l->decode_s);
+    u->steps += l->steps > 0 && l->steps < INT32_MAX ? l->steps : 0;
+    u->full_bytes += l->bytes > 0 ? (double)l->bytes : 0;
+    u->n_full++;
+}
+
 static void on_full(hearing *h, kr_eval_line *l) {
     kr_re_run *u = h->u;
     kr_full_run *f = &h->a->re->full[asked(u, l)];
@@ -70,6 +113,7 @@ static void on_full(hearing *h, kr_eval_line *l) {
     f->prefill_s = l->prefill_s;
     f->score_s = l->score_s;
     f->decode_s = l->decode_s;
+    add_times(u, l);
     u->tokens += l->prompt_tokens > 0 ? l->prompt_tokens : 0;
     u->tokens += l->n_tokens > 0 ? l->n_tokens : 0;
 }
@@ -109,6 +153,11 @@ static bool on_result(hearing *h, kr_eval_line *l) {
     l->answer = NULL;
     l->heads = (kr_eval_heads){.layers = 0};
     u->result[u->n_result++] = i;
+    u->bytes += m->bytes > 0 ? (double)m->bytes : 0;
+    u->retained += m->retained > 0 ? m->retained : 0;
+    if (u->n_result % u->n_policies == 0)
+        kr_reeval_log(h->a, u, "%zu of %zu: %s", u->n_result / u->n_policies + u->failed, u->n_want,
+                      h->a->re->file->item[q].id);
     u->tokens += l->n_tokens > 0 ? l->n_tokens : 0;
     if (u->first_s <= 0)
         u->first_s = kr_job_seconds(u->job);
@@ -117,6 +166,7 @@ static bool on_result(hearing *h, kr_eval_line *l) {
 
 static bool on_error(hearing *h, const kr_eval_line *l) {
     h->u->failed++;
+    kr_reeval_log(h->a, h->u, "no result: %s", l->message != NULL ? l->message : "a request failed");
     note(h, l->message != NULL ? l->message : "a request failed");
     return true;
 }
@@ -138,11 +188,21 @@ static bool take_event(hearing *h, kr_eval_line *l) {
     case KR_EVAL_LINE_FULL: on_full(h, l); return true;
     case KR_EVAL_LINE_RESULT: return on_result(h, l);
     case KR_EVAL_LINE_ERROR: return on_error(h, l);
-    case KR_EVAL_LINE_END: u->seconds = l->seconds; u->peak = l->peak_bytes; return true;
+    case KR_EVAL_LINE_END:
+        u->seconds = l->seconds;
+        u->peak = l->peak_bytes;
+        return true;
     case KR_EVAL_LINE_START: on_start(h, l); return true;
     case KR_EVAL_LINE_OTHER: return true;
     }
     return true;
+}
+
+/* The first of them are kept, so that a flood does not push out what matters. */
+static void odd_line(hearing *h, const char *why, const char *line) {
+    enum { KEPT = 20 };
+    if (h->u->odd++ < KEPT)
+        kr_reeval_log(h->a, h->u, "not understood (%.100s): %.300s", why, line);
 }
 
 static void on_line(void *arg, char *line, size_t len, bool cut) {
@@ -152,14 +212,17 @@ static void on_line(void *arg, char *line, size_t len, bool cut) {
     if (len == 0)
         return;
     if (line[0] != '{') { /* a message for a person */
+        kr_log_add(&h->u->log, clock_of(h->a), line, len);
         kr_text_safe(h->u->message, sizeof h->u->message, line, len);
         return;
     }
-    if (cut || kr_eval_line_read(line, len, &l, NULL) != KR_OK) {
-        h->u->odd++;
+    kr_error err = {KR_OK, "the line is not whole"};
+    if (cut || kr_eval_line_read(line, len, &l, &err) != KR_OK) {
+        odd_line(h, err.msg, line);
         return;
     }
-    h->u->odd += !take_event(h, &l);
+    if (!take_event(h, &l))
+        odd_line(h, "out of turn", line);
     kr_eval_line_free(&l);
 }
 
@@ -200,6 +263,9 @@ static bool poll_one(kr_app *a, kr_re_run *u) {
     snprintf(u->end, sizeof u->end, "%s", kr_job_end(u->job));
     kr_job_free(u->job);
     u->job = NULL;
+    kr_reeval_log(a, u, "%s (%s)%s%.200s", kr_job_state_name(u->state), u->end,
+                  u->state == KR_JOB_FAILED && u->message[0] != '\0' ? ": " : "",
+                  u->state == KR_JOB_FAILED ? u->message : "");
     tell_end(a, u);
     return true;
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "ui/model.h"
 
@@ -315,4 +316,156 @@ void kr_draw_results(kr_view *v, kr_rect r) {
         kr_view_cursor(v, list, 0, y);
     }
     kr_view_scroll(v, list, n, a->results.top);
+}
+
+/* --- times ------------------------------------------------------------------------------------ */
+
+enum { TIMES_W = 9, LABEL_W = 26 };
+
+static void duration_text(double s, char out[24]) {
+    if (!isfinite(s) || s < 0)
+        snprintf(out, 24, "-");
+    else if (s < 0.1)
+        snprintf(out, 24, "%.2f ms", 1e3 * s);
+    else if (s < 100)
+        snprintf(out, 24, "%.2f s", s);
+    else
+        snprintf(out, 24, "%.0f s", s);
+}
+
+static void bytes_text(double b, char out[24]) {
+    static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
+    int u = 0;
+    for (; b >= 999.5 && u < 4; u++)
+        b /= 1000;
+    snprintf(out, 24, u == 0 || b >= 99.95 ? "%.0f %s" : "%.1f %s", b, units[u]);
+}
+
+static int label_width(int w, int n) {
+    int label = w - n * TIMES_W;
+    return label > LABEL_W ? LABEL_W : label;
+}
+
+static void times_row(kr_view *v, kr_rect in, int y, kr_role role, const char *name,
+                      const char *const cell[], int n) {
+    int label = label_width(in.w, n);
+    kr_canvas_field(v->c, in, 0, y, label - 1, KR_LEFT, y > 0 ? KR_ROLE_TEXT : KR_ROLE_DIM, name);
+    for (int i = 0; i < n; i++)
+        kr_canvas_field(v->c, in, label + i * TIMES_W, y, TIMES_W, KR_RIGHT, role, cell[i]);
+}
+
+void kr_times_table(kr_view *v, kr_rect in, int y, const kr_times *t) {
+    static const char *const heads[] = {"prefill", "scoring", "a token", "KV held", "kept"};
+    char prefill[24], score[24], token[24], full[24], held[24], kept[24];
+    int n = in.w >= 64 ? 5 : 4;
+    duration_text(t->prefill_s, prefill);
+    duration_text(t->score_s, score);
+    duration_text(t->token_s, token);
+    bytes_text(t->full_bytes, full);
+    bytes_text(t->bytes, held);
+    snprintf(kept, sizeof kept, "%.1f %%", 100 * t->retained);
+    const char *const of_full[] = {prefill, "-", token, full, "100 %"};
+    const char *const of_policy[] = {prefill, score, token, held, kept};
+    kr_rect rows = {in.x, in.y + y, in.w, in.h - y};
+    bool narrow = label_width(in.w, n) < LABEL_W;
+    times_row(v, rows, 0, KR_ROLE_DIM, narrow ? "" : t->together, heads, n);
+    times_row(v, rows, 1, KR_ROLE_VALUE, "full KV", of_full, n);
+    times_row(v, rows, 2, KR_ROLE_VALUE, narrow ? t->level : t->policy, of_policy, n);
+}
+
+void kr_draw_times(kr_view *v, kr_rect r) {
+    const kr_app *a = v->a;
+    const kr_re_run *u = kr_reeval_shown(a);
+    kr_rect in = kr_view_pane(v, r, "times, mean of a request", NULL);
+    if (u == NULL || u->n_full == 0) {
+        kr_canvas_str(v->c, in, 0, 0, KR_ROLE_DIM, "none yet");
+        return;
+    }
+    double n = (double)u->n_full, done = u->n_result > 0 ? (double)u->n_result : 1;
+    char name[128];
+    policy_label(a, u->method, u->policies[0], name);
+    kr_times t = {name, strstr(name, " at ") + 1, "both decoded together",
+                  u->prefill_s / n, u->score_s / n,
+                  u->steps > 0 ? u->decode_s / (double)u->steps : NAN,
+                  u->full_bytes / n, u->bytes / done, u->retained / done};
+    kr_times_table(v, in, 0, &t);
+    if (in.h > 3)
+        kr_canvas_field(v->c, in, 0, 3, in.w, KR_LEFT, KR_ROLE_DIM,
+                        "one prefill serves both; a step decodes both");
+}
+
+/* --- the log ---------------------------------------------------------------------------------- */
+
+enum { WHEN_W = 9 };
+
+/* Bytes of `s` that fit into w columns, at least one character. */
+static size_t piece(const char *s, int w) {
+    size_t n = 0;
+    uint32_t cp;
+    int used = 0;
+    while (s[n] != '\0') {
+        size_t one = (size_t)kr_text_next(s + n, &cp);
+        char c[8] = "";
+        memcpy(c, s + n, one < sizeof c ? one : sizeof c - 1);
+        used += kr_text_width(c);
+        if (used > w && n > 0)
+            break;
+        n += one;
+    }
+    return n;
+}
+
+/* Draws the rows from `top` on; returns how many there are. h = 0 counts. */
+static int log_rows(kr_view *v, kr_rect in, const kr_log *l, int top, int h) {
+    int y = 0, w = in.w - WHEN_W > 8 ? in.w - WHEN_W : 8;
+    for (size_t i = 0; i < l->n; i++) {
+        const char *s = l->line[i].text;
+        for (bool first = true; first || *s != '\0'; first = false, y++) {
+            char text[KR_LOG_LINE], when[16] = "";
+            size_t n = piece(s, w);
+            struct tm tm;
+            snprintf(text, sizeof text, "%.*s", (int)n, s);
+            s += n;
+            if (y < top || y >= top + h)
+                continue;
+            if (first && localtime_r(&l->line[i].when, &tm) != NULL)
+                strftime(when, sizeof when, "%H:%M:%S", &tm);
+            kr_canvas_str(v->c, in, 0, y - top, KR_ROLE_DIM, when);
+            kr_canvas_str(v->c, in, WHEN_W, y - top, KR_ROLE_TEXT, text);
+        }
+    }
+    return y;
+}
+
+/* Follows the end unless one looks at what is above it. Returns the rows of all lines. */
+static int place_log(kr_view *v, kr_rect in, const kr_log *l) {
+    kr_reeval *e = v->a->re;
+    int rows = log_rows(v, in, l, 0, 0);
+    e->log_end = rows > in.h ? rows - in.h : 0;
+    e->log_top = e->log_stay && e->log_top < e->log_end ? e->log_top : e->log_end;
+    return rows;
+}
+
+void kr_draw_log(kr_view *v, kr_rect r) {
+    kr_app *a = v->a;
+    kr_reeval *e = a->re;
+    const kr_re_run *u = kr_reeval_shown(a);
+    char title[64] = "log", note[64] = "";
+    int rows = 0;
+    if (u != NULL)
+        rows = place_log(v, kr_view_inside(v, r), &u->log);
+    if (u != NULL)
+        snprintf(title, sizeof title, "log of job %d", u->number);
+    if (u != NULL)
+        snprintf(note, sizeof note, "%zu line%s, F %s", u->log.n, u->log.n == 1 ? "" : "s",
+                 e->log_stay ? "stays" : "follows");
+    kr_rect in = kr_view_pane(v, r, title, note[0] != '\0' ? note : NULL);
+    if (u == NULL) {
+        kr_canvas_str(v->c, in, 0, 0, KR_ROLE_DIM, "none yet");
+        return;
+    }
+    log_rows(v, in, &u->log, e->log_top, in.h);
+    kr_view_scroll(v, in, rows, e->log_top);
+    if (e->below == KR_RE_BELOW_LOG)
+        kr_view_cursor(v, in, 0, 0);
 }

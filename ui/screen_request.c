@@ -86,6 +86,7 @@ static void draw_utilities(kr_view *v, kr_rect in, const kr_measure *m) {
     put(v, in, x, 1, comparable && kr_reeval_agrees(a, m) ? KR_ROLE_DIM : KR_ROLE_WARN, "stored", s);
 }
 
+/* In a low window one row, else full KV and the level side by side. */
 static void draw_costs(kr_view *v, kr_rect in, const kr_measure *m, const kr_full_run *f) {
     char s[96];
     snprintf(s, sizeof s, "%.2f %%", 100 * m->retained);
@@ -97,6 +98,17 @@ static void draw_costs(kr_view *v, kr_rect in, const kr_measure *m, const kr_ful
     snprintf(s, sizeof s, "%.2f ms%s", f->steps > 0 ? 1e3 * f->decode_s / (double)f->steps : 0.0,
              in.w >= 90 ? " for all levels together" : "");
     put(v, in, x, 2, KR_ROLE_TEXT, "then", s);
+}
+
+static void draw_table(kr_view *v, kr_rect in, const kr_measure *m, const kr_full_run *f) {
+    char label[32], name[120];
+    const kr_app *a = v->a;
+    kr_level_label(a, a->method, a->level, label);
+    snprintf(name, sizeof name, "%.80s at %s", kr_calib_method(a->calib, a->method)->name, label);
+    kr_times t = {name, strstr(name, " at ") + 1, "all levels together", f->prefill_s, f->score_s,
+                  f->steps > 0 ? f->decode_s / (double)f->steps : NAN,
+                  (double)f->bytes, (double)m->bytes, m->retained};
+    kr_times_table(v, in, 2, &t);
 }
 
 /* Bytes that both begin with, whole characters. */
@@ -142,15 +154,16 @@ static size_t begin_at(const char *s, size_t mark, int w) {
     return from;
 }
 
-static void draw_difference(kr_view *v, kr_rect in, const kr_measure *m, const kr_full_run *f) {
+static void draw_difference(kr_view *v, kr_rect in, int y, const kr_measure *m,
+                            const kr_full_run *f) {
     const char *full = f->answer != NULL ? f->answer : "";
     const char *mine = m->answer != NULL ? m->answer : "";
     size_t mark = same_part(full, mine);
     bool same = full[mark] == '\0' && mine[mark] == '\0';
     size_t from = begin_at(full, mark, in.w - 9);
     char s[200];
-    draw_answer(v, in, 3, "full KV", full, from, mark);
-    int at = draw_answer(v, in, 4, "evicted", mine, from, mark);
+    draw_answer(v, in, y, "full KV", full, from, mark);
+    int at = draw_answer(v, in, y + 1, "evicted", mine, from, mark);
     if (same && m->parted < 0)
         snprintf(s, sizeof s, "the same answer");
     else if (m->parted < 0)
@@ -164,7 +177,7 @@ static void draw_difference(kr_view *v, kr_rect in, const kr_measure *m, const k
                  m->full_margin, m->margin);
         x = at - kr_text_width(s) + 1;
     }
-    kr_canvas_str(v->c, in, x < 0 ? 0 : x, 5, same ? KR_ROLE_DIM : KR_ROLE_WARN, s);
+    kr_canvas_str(v->c, in, x < 0 ? 0 : x, y + 2, same ? KR_ROLE_DIM : KR_ROLE_WARN, s);
 }
 
 void kr_draw_answers(kr_view *v, kr_rect r) {
@@ -189,8 +202,12 @@ void kr_draw_answers(kr_view *v, kr_rect r) {
         return;
     }
     draw_utilities(v, in, m);
-    draw_costs(v, in, m, &e->full[e->view_q]);
-    draw_difference(v, in, m, &e->full[e->view_q]);
+    bool table = in.h >= 8;
+    if (table)
+        draw_table(v, in, m, &e->full[e->view_q]);
+    else
+        draw_costs(v, in, m, &e->full[e->view_q]);
+    draw_difference(v, in, table ? 5 : 3, m, &e->full[e->view_q]);
 }
 
 /* --- the prompt ------------------------------------------------------------------------------- */
@@ -345,18 +362,18 @@ static void draw_cell(kr_view *v, kr_rect in, int x, int y, double share) {
     kr_canvas_str(v->c, in, x, y, (kr_role)(KR_ROLE_HEAT0 + step), s);
 }
 
-static void draw_layer(kr_view *v, kr_rect in, int y, size_t l, const kr_measure *m, int heads,
-                       int64_t n, double most) {
+static void draw_layer(kr_view *v, kr_rect in, int y, size_t l, const kr_measure *m, int from,
+                       int heads, int64_t n, double most) {
     const kr_eval_heads *h = &m->heads;
     char s[32];
     snprintf(s, sizeof s, "%zu", l);
     kr_canvas_field(v->c, in, 0, y, LAYER_W - 1, KR_LEFT, KR_ROLE_DIM, s);
     int x = LAYER_W;
     for (int k = 0; k < heads; k++, x += HEAD_W)
-        draw_cell(v, in, x, y, n > 0 ? h->kept[l * h->heads + (size_t)k] / (double)n : NAN);
+        draw_cell(v, in, x, y, n > 0 ? h->kept[l * h->heads + (size_t)(from + k)] / (double)n : NAN);
     x += 2;
     for (int k = 0; k < heads; k++, x += HEAD_W)
-        draw_cell(v, in, x, y, h->mass[l * h->heads + (size_t)k]);
+        draw_cell(v, in, x, y, h->mass[l * h->heads + (size_t)(from + k)]);
     x += 2;
     if (in.w - x >= BAR_W + 7) {
         kr_bar(v->c, in, x, y, BAR_W, most > 0 ? h->error[l] / most : 0, KR_ROLE_CURVE);
@@ -376,33 +393,48 @@ static void draw_legend(kr_view *v, kr_rect in, int y) {
     kr_canvas_str(v->c, in, x, y, KR_ROLE_DIM, " 10 % and less");
 }
 
+/* Which of all stands in the title where not all fit: "layers 1-10 of 32, heads 1-7 of 8". */
+static void range_text(char *out, size_t cap, const char *what, int from, int shown, int all) {
+    size_t used = strlen(out);
+    if (shown < all)
+        snprintf(out + used, cap - used, "%s%s %d-%d of %d", used > 0 ? ", " : "", what, from + 1,
+                 from + shown, all);
+}
+
+static int first_shown(int *at, int shown, int all) {
+    int most = all > shown ? all - shown : 0;
+    *at = *at > most ? most : *at;
+    return *at;
+}
+
 void kr_draw_heads(kr_view *v, kr_rect r) {
     kr_app *a = v->a;
     const kr_measure *m = present(a);
-    kr_rect in = kr_view_pane(v, r, "heads by layer", "% of entries, % of attention, error");
+    char note[96] = "";
+    int all = m != NULL ? (int)m->heads.heads : 0, n = m != NULL ? (int)m->heads.layers : 0;
+    kr_rect room = kr_view_inside(v, r);
+    int fit = (room.w - LAYER_W - 2 - 9) / (2 * HEAD_W), rows = room.h > 2 ? room.h - 2 : 0;
+    int heads = all > fit ? (fit > 0 ? fit : 0) : all, lines = n > rows ? rows : n;
+    int from = first_shown(&a->re->heads_x, heads, all);
+    int top = first_shown(&a->re->heads_at, lines, n);
+    range_text(note, sizeof note, "layers", top, lines, n);
+    range_text(note, sizeof note, "heads", from, heads, all);
+    kr_rect in = kr_view_pane(v, r, "heads by layer, in %", note);
     if (m == NULL) {
         kr_canvas_str(v->c, in, 0, 0, KR_ROLE_DIM, waiting_text(a));
         kr_view_cursor(v, in, 0, 0);
         return;
     }
-    int fit = (in.w - LAYER_W - 2 - 9) / (2 * HEAD_W), heads = (int)m->heads.heads;
-    heads = heads > fit ? (fit > 0 ? fit : 0) : heads;
     double most = 0;
     for (size_t l = 0; l < m->heads.layers; l++)
         most = m->heads.error[l] > most ? m->heads.error[l] : most;
     kr_canvas_str(v->c, in, 0, 0, KR_ROLE_DIM, "layer");
-    kr_canvas_str(v->c, in, LAYER_W, 0, KR_ROLE_DIM, "kept");
-    kr_canvas_str(v->c, in, LAYER_W + heads * HEAD_W + 2, 0, KR_ROLE_DIM, "attended");
-    kr_canvas_str(v->c, in, LAYER_W + 2 * heads * HEAD_W + 4, 0, KR_ROLE_DIM,
-                  heads < (int)m->heads.heads ? "error (first heads only)" : "error of output");
-    int rows = in.h - 2, n = (int)m->heads.layers, top = 0;
-    if (a->lay.pane[KR_PANE_PROMPT].w == 0) { /* alone: the list scrolls */
-        a->text.n = n > rows ? (size_t)(n - rows) : 0;
-        top = a->text.at > (int)a->text.n ? (int)a->text.n : a->text.at;
-        a->text.at = top;
-    }
-    for (int y = 0; y < rows && top + y < n; y++)
-        draw_layer(v, in, y + 1, (size_t)(top + y), m, heads, a->re->full[m->q].n, most);
+    kr_canvas_str(v->c, in, LAYER_W, 0, KR_ROLE_DIM, heads > 2 ? "entries kept" : "kept");
+    kr_canvas_str(v->c, in, LAYER_W + heads * HEAD_W + 2, 0, KR_ROLE_DIM,
+                  heads > 3 ? "attention kept" : "attended");
+    kr_canvas_str(v->c, in, LAYER_W + 2 * heads * HEAD_W + 4, 0, KR_ROLE_DIM, "error of output");
+    for (int y = 0; y < lines; y++)
+        draw_layer(v, in, y + 1, (size_t)(top + y), m, from, heads, a->re->full[m->q].n, most);
     draw_legend(v, in, in.h - 1);
     kr_view_scroll(v, (kr_rect){in.x, in.y + 1, in.w, rows}, n, top);
     kr_view_cursor(v, in, 0, 0);

@@ -168,6 +168,27 @@ static void move_map(kr_app *a, int dx, int dy) {
     a->map_moved = true;
 }
 
+/* The end is followed, whatever is above it stays. */
+static void move_log(kr_app *a, int by) {
+    kr_reeval *r = a->re;
+    r->log_top = within(r->log_top, by, r->log_end + 1);
+    r->log_stay = r->log_top < r->log_end;
+}
+
+static void next_below(kr_app *a) {
+    kr_reeval *r = a->re;
+    bool both = a->lay.pane[KR_PANE_TIMES].w > 0 && a->lay.pane[KR_PANE_RESULTS].w > 0;
+    r->below = (kr_re_below)((r->below + 1) % KR_RE_BELOWS);
+    if (both && r->below == KR_RE_BELOW_TIMES)
+        r->below = KR_RE_BELOW_LOG;
+}
+
+static void follow(kr_app *a) {
+    a->re->log_stay = !a->re->log_stay;
+    kr_app_say(a, false, a->re->log_stay ? "the log stays where it is; F follows its end again"
+                                         : "the log follows its end");
+}
+
 static void move(kr_app *a, int by) {
     a->on_field = false;
     switch (a->screen) {
@@ -182,7 +203,16 @@ static void move(kr_app *a, int by) {
         break;
     case KR_SCREEN_CLAIMS: a->claims.selected = within(a->claims.selected, by, a->claims.n); break;
     case KR_SCREEN_REEVAL:
-        move_list(&a->results, by, (int)kr_reeval_listed_count(a));
+        if (a->re->below == KR_RE_BELOW_LOG)
+            move_log(a, by);
+        else
+            move_list(&a->results, by, (int)kr_reeval_listed_count(a));
+        break;
+    case KR_SCREEN_REQUEST:
+        if (a->re->view_heads)
+            a->re->heads_at = within(a->re->heads_at, by, 1 << 20);
+        else
+            move_list(&a->text, by, (int)a->text.n + 1);
         break;
     default: move_list(&a->text, by, (int)a->text.n + 1); break;
     }
@@ -414,7 +444,13 @@ void kr_app_act(kr_app *a, kr_action act) {
     case KR_ACT_HEADS: a->re->view_heads = !a->re->view_heads; break;
     case KR_ACT_OLDER_JOB: kr_reeval_show_other(a, -1); break;
     case KR_ACT_NEWER_JOB: kr_reeval_show_other(a, 1); break;
-    case KR_ACT_SAVE_RESULTS: kr_out_ask(a, KR_OUT_RESULTS); break;
+    case KR_ACT_SAVE_RESULTS:
+        kr_out_ask(a, a->re->below == KR_RE_BELOW_LOG ? KR_OUT_LOG : KR_OUT_RESULTS);
+        break;
+    case KR_ACT_BELOW: next_below(a); break;
+    case KR_ACT_FOLLOW: follow(a); break;
+    case KR_ACT_HEADS_LEFT: a->re->heads_x = within(a->re->heads_x, -1, 1 << 20); break;
+    case KR_ACT_HEADS_RIGHT: a->re->heads_x = within(a->re->heads_x, 1, 1 << 20); break;
     case KR_ACT_EXPORT: export_key(a); break;
     case KR_ACT_APPEND:
         kr_out_ask(a, a->screen == KR_SCREEN_POINTS ? KR_OUT_POINTS_CSV : KR_OUT_APPEND);

@@ -13,6 +13,11 @@ void kr_view_cursor(kr_view *v, kr_rect r, int x, int y) {
     v->placed = true;
 }
 
+kr_rect kr_view_inside(const kr_view *v, kr_rect r) {
+    bool bare = v->a->lay.box.w > 0 || (v->a->lay.step == KR_STEP_SMALL && r.y > 1);
+    return bare ? r : kr_rect_inset(r, 2, 1);
+}
+
 kr_rect kr_view_pane(kr_view *v, kr_rect r, const char *title, const char *note) {
     kr_rect box = v->a->lay.box;
     if (v->a->lay.step == KR_STEP_SMALL && r.y > 1)
@@ -348,6 +353,7 @@ static void (*const drawers[KR_PANE_COUNT])(kr_view *, kr_rect) = {
     [KR_PANE_HEADS] = kr_draw_heads,     [KR_PANE_CLAIMS] = kr_draw_claims,
     [KR_PANE_CLAIM] = kr_draw_claim,     [KR_PANE_BUDGET] = kr_draw_budget,
     [KR_PANE_ENTRIES] = kr_draw_entries, [KR_PANE_ENTRY] = kr_draw_entry,
+    [KR_PANE_TIMES] = kr_draw_times,     [KR_PANE_LOG] = kr_draw_log,
 };
 
 static void too_small(kr_view *v, kr_rect r) {

@@ -57,7 +57,7 @@ static void panes_never_overlap_or_leave_the_screen_at_any_size(void **state) {
                             .map_rows = 13,
                             .statement = many == 0 ? "" : statement,
                             .plot = many != 2,
-                            .heads = many == 1,
+                            .heads = many == 1, .below = many % 3,
                             .claims = many == 0 ? 1 : 15,
                             .entries = many == 2 ? 200 : many};
         for (int s = 0; s < KR_SCREEN_COUNT; s++)

@@ -17,6 +17,7 @@ static kr_app *open_small(int w, int h, kr_look look, const char *child) {
              program != NULL ? program : DIR "child.sh");
     snprintf(a->re->model, sizeof a->re->model, "data/samples/mini-llama.gguf");
     a->re->threads = 1;
+    a->re->clock = 1;
     kr_app_type(a, ":method snapkv\n:level 60\n");
     return a;
 }
@@ -42,6 +43,8 @@ static const shot shots[] = {
     {"reeval-done-80x24-ascii", "r", 80, 24, KR_LOOK_ASCII, false, false},
     {"reeval-done-160x48", "r", 160, 48, KR_LOOK_UTF8, false, false},
     {"reeval-done-60x16", "r", 60, 16, KR_LOOK_UTF8, false, false},
+    {"reeval-times-80x24", "rv", 80, 24, KR_LOOK_UTF8, false, false},
+    {"reeval-log-80x24-ascii", "rvv", 80, 24, KR_LOOK_ASCII, false, false},
     {"request-80x24", "r\nl", 80, 24, KR_LOOK_UTF8, false, false},
     {"request-80x24-ascii", "r\nl", 80, 24, KR_LOOK_ASCII, false, false},
     {"request-80x24-roles", "r\nl", 80, 24, KR_LOOK_UTF8, true, true},
@@ -184,7 +187,7 @@ static void other_requests_are_not_comparable(void **state) {
     expect_seen(a, "is not the file these results were measured on");
     press(a, "r");
     expect_seen(a, "not comparable with the stored utilities");
-    expect_seen(a, "results; the stored utilities are not comparable");
+    expect(a, "results; the stored utilities are not comparable", true);
     expect_not_seen(a, "same utilities");
     expect_not_seen(a, "differs");
     expect_written(a, "\"comparable\":false,\"comparable_why\":\"");
@@ -291,6 +294,132 @@ static void reading_the_file_again_forgets_what_was_measured(void **state) {
     kr_app_free(a);
 }
 
+/* --- times, log, heads -------------------------------------------------------------------------- */
+
+static void times_of_a_job_are_means_over_its_requests(void **state) {
+    (void)state;
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
+    press(a, "r");
+    const kr_re_run *u = kr_reeval_shown(a);
+    double prefill = 0, bytes = 0;
+    for (size_t i = 0; i < u->n_want; i++)
+        prefill += a->re->full[u->want[i]].prefill_s;
+    for (size_t i = 0; i < u->n_result; i++)
+        bytes += (double)a->re->m[u->result[i]].bytes;
+    assert_int_equal(u->n_full, 12);
+    assert_true(prefill > 0 && u->prefill_s > 0.999 * prefill && u->prefill_s < 1.001 * prefill);
+    assert_true(bytes > 0 && u->bytes > bytes - 0.5 && u->bytes < bytes + 0.5);
+    kr_app_free(a);
+}
+
+static void w_writes_the_log_where_it_is_shown(void **state) {
+    (void)state;
+    char path[] = "/tmp/kvrisk-test-XXXXXX", *text = NULL;
+    size_t n;
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
+    press(a, "rw");
+    expect_seen(a, "write the results to");
+    kr_app_key(a, KR_KEY_ESC);
+    press(a, "vvw");
+    expect_seen(a, "write the log to kvrisk-reeval");
+    kr_app_key(a, KR_CTRL('u'));
+    close(mkstemp(path));
+    unlink(path);
+    press(a, path);
+    press(a, "\n");
+    assert_int_equal(kr_file_read(path, 1 << 20, &text, &n, NULL), KR_OK);
+    assert_non_null(strstr(text, "00:00:01 kvrisk eval --json --model=data/samples/mini-llama.gguf"));
+    assert_non_null(strstr(text, "\n00:00:01 12 of 12: "));
+    assert_non_null(strstr(text, "\n00:00:01 done (exit status 0)\n"));
+    free(text);
+    unlink(path);
+    kr_app_free(a);
+}
+
+static void the_log_follows_until_one_looks_up(void **state) {
+    (void)state;
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
+    press(a, "rvv");
+    expect_seen(a, "F follows");
+    expect_seen(a, "done (exit status 0)");
+    press(a, "kkkkkkkk");
+    expect_seen(a, "F stays");
+    expect_not_seen(a, "done (exit status 0)");
+    press(a, "F");
+    expect_seen(a, "done (exit status 0)");
+    press(a, "gG");
+    expect_seen(a, "F follows");
+    kr_app_free(a);
+}
+
+static void a_child_that_fails_says_why(void **state) {
+    (void)state;
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, "reason");
+    press(a, "r");
+    expect_seen(a, "it says: kvrisk eval: model.gguf: tensor blk.0.attn_q.weight is missing");
+    press(a, "vv");
+    expect_seen(a, "failed (exit status 1): kvrisk eval: model.gguf: tensor blk.0.attn");
+    kr_app_free(a);
+}
+
+/* Only the newest lines of a talkative child are kept, and how many are not is said. */
+static void a_log_is_bounded(void **state) {
+    (void)state;
+    kr_log l = {.n = 0};
+    char text[40];
+    for (int i = 0; i < KR_LOG_LINES + 5; i++) {
+        snprintf(text, sizeof text, "line %d \033[31m", i);
+        kr_log_add(&l, 0, text, strlen(text));
+    }
+    assert_int_equal(l.n, KR_LOG_LINES);
+    assert_int_equal(l.lost, 5);
+    assert_string_equal(l.line[0].text, "line 5 ?[31m");
+    kr_log_free(&l);
+}
+
+/* As of a model with 40 layers of 20 heads. */
+static void many_heads(kr_app *a) {
+    kr_measure *m = (kr_measure *)kr_reeval_find(a, a->re->view_q, kr_app_policy(a), true);
+    enum { L = 40, H = 20 };
+    assert_non_null(m);
+    free(m->heads.kept);
+    free(m->heads.mass);
+    free(m->heads.error);
+    m->heads.layers = L;
+    m->heads.heads = H;
+    m->heads.kept = calloc(L * H, sizeof(double));
+    m->heads.mass = calloc(L * H, sizeof(double));
+    m->heads.error = calloc(L, sizeof(double));
+    for (size_t i = 0; i < L * H; i++)
+        m->heads.mass[i] = (double)(i % H) / 100; /* a head's number in percent */
+    for (size_t i = 0; i < L; i++)
+        m->heads.error[i] = (double)i / 1000;
+}
+
+static void heads_scroll_both_ways(void **state) {
+    (void)state;
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
+    press(a, "r\nv");
+    many_heads(a);
+    expect_seen(a, "layers 1-6 of 40, heads 1-7 of 20");
+    press(a, "jjL");
+    expect_seen(a, "layers 3-8 of 40, heads 2-8 of 20");
+    press(a, "G");
+    expect_seen(a, "layers 35-40 of 40");
+    expect_seen(a, "0.039");
+    press(a, "LLLLLLLLLLLLLLLLLL");
+    expect_seen(a, "heads 14-20 of 20");
+    expect_seen(a, "19");
+    press(a, "gHk");
+    expect_seen(a, "layers 1-6 of 40, heads 13-19 of 20");
+    kr_app_resize(a, 160, 48); /* beside the prompt, and v says which of them scrolls */
+    press(a, "jjj");
+    expect_seen(a, "layers 4-");
+    press(a, "vj");
+    expect_seen(a, "layers 4-");
+    kr_app_free(a);
+}
+
 /* --- children that misbehave ------------------------------------------------------------------ */
 
 static void a_child_that_ends_early_is_told_of_and_its_results_are_kept(void **state) {
@@ -346,7 +475,7 @@ static void a_silent_child_leaves_the_screens_alive_and_can_be_canceled(void **s
     expect_seen(a, "job 1 is at work");
     kr_app_type(a, "c");
     kr_app_wait(a);
-    expect_seen(a, "canceled; 0 of 12");
+    expect(a, "canceled; 0 of 12", true);
     kr_app_type(a, "q");
     assert_true(kr_app_done(a));
     kr_app_free(a);
@@ -362,7 +491,7 @@ static void what_is_missing_is_said(void **state) {
                                  (kr_app_settings){.look = KR_LOOK_UTF8}, &a, NULL),
                      KR_OK);
     kr_app_type(a, "r");
-    expect_seen(a, "no requests that belong to this file; :eval requests FILE");
+    expect(a, "no requests that belong to this file; :eval requests FILE", true);
     kr_app_type(a, ":eval requests /nonexistent\n");
     expect_seen(a, "cannot read '/nonexistent'");
     kr_app_type(a, ":eval samples 0\n");
@@ -401,6 +530,7 @@ static void numbers_of_jobs_are_remembered(void **state) {
 
 int main(void) {
     setenv("XDG_STATE_HOME", "/nonexistent", 1); /* the ledgers of the user are not known here */
+    setenv("TZ", "UTC", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(screens_look_as_they_did),
         cmocka_unit_test(no_size_breaks_the_screens),
@@ -415,6 +545,12 @@ int main(void) {
         cmocka_unit_test(the_tolerance_of_the_moment_decides_on_events),
         cmocka_unit_test(earlier_jobs_can_be_shown_again),
         cmocka_unit_test(reading_the_file_again_forgets_what_was_measured),
+        cmocka_unit_test(times_of_a_job_are_means_over_its_requests),
+        cmocka_unit_test(w_writes_the_log_where_it_is_shown),
+        cmocka_unit_test(the_log_follows_until_one_looks_up),
+        cmocka_unit_test(a_child_that_fails_says_why),
+        cmocka_unit_test(a_log_is_bounded),
+        cmocka_unit_test(heads_scroll_both_ways),
         cmocka_unit_test(a_child_that_ends_early_is_told_of_and_its_results_are_kept),
         cmocka_unit_test(garbage_is_counted_and_never_becomes_a_result),
         cmocka_unit_test(a_flood_of_lines_does_not_hide_the_results),
