@@ -4,7 +4,7 @@
 #define SIX (BIT(MAIN) | BIT(MAP) | BIT(POLICY) | BIT(TASKS) | BIT(REEVAL) | BIT(POINTS))
 #define PAGES (BIT(PLAN) | BIT(SIMULATE))
 #define WORK (SIX | BIT(REQUESTS) | BIT(REQUEST) | BIT(CLAIMS) | BIT(LEDGER) | PAGES)
-#define EVERY (WORK | BIT(HELP) | BIT(MESSAGES))
+#define EVERY (WORK | BIT(HELP) | BIT(MESSAGES) | BIT(RUN))
 #define F(n) (KR_KEY_F0 + (n))
 
 /* Order: a screen's own keys before the general ones; within a screen, as the bottom line shows
@@ -53,7 +53,16 @@ static const kr_binding table[] = {
      "the prompt, or the heads by layer; where both are shown, which of them scrolls", "v heads"},
     {{KR_KEY_SLEFT, 'H'}, "S-← H", KR_ACT_HEADS_LEFT, BIT(REQUEST), "heads to the left", NULL},
     {{KR_KEY_SRIGHT, 'L'}, "S-→ L", KR_ACT_HEADS_RIGHT, BIT(REQUEST), "heads to the right", NULL},
-    {{KR_KEY_ENTER}, "Enter", KR_ACT_ENTER, BIT(REEVAL), "open the request", "Enter request"},
+    {{KR_KEY_ENTER, 'r'}, "Enter r", KR_ACT_ENTER, BIT(RUN), "run it", "Enter run"},
+    {{'\t', KR_KEY_DOWN, 'j'}, "Tab ↓ j", KR_ACT_NEXT_FIELD, BIT(RUN), "next field", "Tab field"},
+    {{KR_KEY_BACKTAB, KR_KEY_UP, 'k'}, "S-Tab ↑ k", KR_ACT_PREV_FIELD, BIT(RUN), "field before", NULL},
+    {{KR_KEY_LEFT, 'h', '-'}, "← h -", KR_ACT_LESS, BIT(RUN), "one step down", NULL},
+    {{KR_KEY_RIGHT, 'l', '+'}, "→ l +", KR_ACT_MORE, BIT(RUN), "one step up", "←→ value"},
+    {{KR_KEY_SLEFT, 'H'}, "S-← H", KR_ACT_MUCH_LESS, BIT(RUN), "ten steps down", NULL},
+    {{KR_KEY_SRIGHT, 'L'}, "S-→ L", KR_ACT_MUCH_MORE, BIT(RUN), "ten steps up", NULL},
+    {{'='}, "=", KR_ACT_TYPE, BIT(RUN), "type the value", "= type"},
+    {{KR_KEY_ENTER}, "Enter", KR_ACT_ENTER, BIT(REEVAL),
+     "open the request; with no results yet, what will be run", "Enter request"},
     {{KR_KEY_DOWN, 'j'}, "↓ j", KR_ACT_DOWN, BIT(REEVAL), "down in the list: next result",
      "↑↓ result"},
     {{'e'}, "e", KR_ACT_DIFFERING, BIT(REEVAL),
@@ -67,8 +76,8 @@ static const kr_binding table[] = {
     {{'N'}, "N", KR_ACT_NEWER_JOB, BIT(REEVAL), "show the job after", NULL},
     {{'c'}, "c", KR_ACT_CANCEL, BIT(REEVAL) | BIT(REQUEST), "cancel the job; what is done is kept",
      "c cancel"},
-    {{'r'}, "r", KR_ACT_REEVALUATE, BIT(REEVAL), "start: re-evaluate the selected policy",
-     "r start"},
+    {{'r'}, "r", KR_ACT_REEVALUATE, BIT(REEVAL), "what will be run, to be changed or started",
+     "r run"},
     {{'r'}, "r", KR_ACT_REEVALUATE, BIT(TASKS), "re-evaluate the events of the task", NULL},
     {{'r'}, "r", KR_ACT_REEVALUATE, BIT(REQUESTS), "re-evaluate this request and look into it",
      "r look inside"},
@@ -140,8 +149,8 @@ static const kr_binding table[] = {
     {{'s'}, "s", KR_ACT_SORT, BIT(MAIN) | BIT(TASKS) | BIT(REQUESTS), "sort by the next column",
      "s sort"},
     {{'S'}, "S", KR_ACT_REVERSE, BIT(MAIN) | BIT(TASKS) | BIT(REQUESTS), "reverse the order", NULL},
-    {{'/'}, "/", KR_ACT_FILTER, EVERY & ~BIT(MAP) & ~BIT(REEVAL) & ~BIT(REQUEST) & ~BIT(MESSAGES) &
-     ~PAGES & ~BIT(CLAIMS) & ~BIT(LEDGER),
+    {{'/'}, "/", KR_ACT_FILTER, EVERY & ~BIT(MAP) & ~BIT(REEVAL) & ~BIT(REQUEST) & ~BIT(RUN) &
+     ~BIT(MESSAGES) & ~PAGES & ~BIT(CLAIMS) & ~BIT(LEDGER),
      "filter the list by a part of its text", "/ filter"},
     {{'v'}, "v", KR_ACT_PLOT, BIT(MAIN) | BIT(POLICY), "plot shown or hidden", NULL},
     {{'V'}, "V", KR_ACT_ALPHABET, BIT(MAIN) | BIT(POLICY),
@@ -163,6 +172,7 @@ static const kr_binding table[] = {
      "close, clear the filter, go back; never quits", NULL},
     {{KR_KEY_ESC}, "Esc", KR_ACT_BACK, BIT(REQUESTS) | BIT(REQUEST) | BIT(HELP) | BIT(MESSAGES), "back",
      "Esc back"},
+    {{KR_KEY_ESC}, "Esc", KR_ACT_BACK, BIT(RUN), "back; what was changed stays", "Esc back"},
     {{'M'}, "M", KR_ACT_MESSAGES, EVERY, "messages so far", NULL},
     {{':'}, ":", KR_ACT_COMMAND, EVERY, "command, Tab completes", ": command"},
     {{KR_CTRL('l')}, "Ctrl-L", KR_ACT_REDRAW, EVERY, "draw the screen from nothing", NULL},
@@ -189,7 +199,7 @@ kr_action kr_keys_action(int key, kr_screen screen) {
 const char *kr_screen_name(kr_screen s) {
     static const char *const names[KR_SCREEN_COUNT] = {"main",   "map",    "policy",
                                                        "tasks",  "reeval", "points",
-                                                       "requests", "request", "help", "messages",
+                                                       "requests", "run", "request", "help", "messages",
                                                        "claims", "plan", "simulate", "ledger"};
     return (unsigned)s < KR_SCREEN_COUNT ? names[s] : NULL;
 }

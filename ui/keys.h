@@ -24,6 +24,7 @@ typedef enum {
     KR_SCREEN_MAIN, KR_SCREEN_MAP, KR_SCREEN_POLICY, KR_SCREEN_TASKS, KR_SCREEN_REEVAL,
     KR_SCREEN_POINTS,
     KR_SCREEN_REQUESTS, /* the detail of a task or of all */
+    KR_SCREEN_RUN,      /* the form before a job */
     KR_SCREEN_REQUEST,  /* one request: what was kept, both answers */
     KR_SCREEN_HELP, KR_SCREEN_MESSAGES,
     KR_SCREEN_CLAIMS, KR_SCREEN_PLAN, KR_SCREEN_SIMULATE, KR_SCREEN_LEDGER,

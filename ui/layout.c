@@ -96,6 +96,7 @@ static void small(kr_layout *l, kr_screen s, kr_rect body, const kr_layout_need 
         [KR_SCREEN_MAIN] = KR_PANE_METHODS,     [KR_SCREEN_MAP] = KR_PANE_MAP,
         [KR_SCREEN_POLICY] = KR_PANE_LEVELS,    [KR_SCREEN_TASKS] = KR_PANE_TASKS,
         [KR_SCREEN_REEVAL] = KR_PANE_RESULTS,     [KR_SCREEN_POINTS] = KR_PANE_POINTS,
+        [KR_SCREEN_RUN] = KR_PANE_FORM,
         [KR_SCREEN_REQUESTS] = KR_PANE_REQUESTS, [KR_SCREEN_REQUEST] = KR_PANE_PROMPT,
         [KR_SCREEN_CLAIMS] = KR_PANE_CLAIMS,    [KR_SCREEN_PLAN] = KR_PANE_TEXT,
         [KR_SCREEN_LEDGER] = KR_PANE_ENTRY,
@@ -366,7 +367,9 @@ kr_layout kr_layout_make(kr_screen s, int w, int h, const kr_layout_need *n) {
     l.pane[KR_PANE_TABS] = top(&body, 1);
     l.pane[KR_PANE_KEYS] = bottom(&body, 1);
     l.pane[KR_PANE_MESSAGE] = bottom(&body, 1);
-    if (s == KR_SCREEN_HELP || s == KR_SCREEN_MESSAGES)
+    if (s == KR_SCREEN_RUN && l.step > KR_STEP_SMALL)
+        l.pane[KR_PANE_FORM] = body;
+    else if (s == KR_SCREEN_HELP || s == KR_SCREEN_MESSAGES)
         l.pane[KR_PANE_TEXT] = body;
     else if (l.step == KR_STEP_SMALL)
         small(&l, s, body, n);

@@ -16,7 +16,7 @@ typedef enum {
     KR_PANE_TASKS,
     KR_PANE_MAP, KR_PANE_CELL, KR_PANE_DROPS, KR_PANE_REQUESTS, KR_PANE_POINTS, KR_PANE_TEXT,
     KR_PANE_EVAL, KR_PANE_JOB, KR_PANE_JOBS, KR_PANE_RESULTS, KR_PANE_TIMES,
-    KR_PANE_LOG,                                              /* re-evaluation */
+    KR_PANE_LOG, KR_PANE_FORM,                                            /* re-evaluation */
     KR_PANE_ANSWERS, KR_PANE_PROMPT, KR_PANE_HEADS,           /* one request of it */
     KR_PANE_CLAIMS, KR_PANE_CLAIM, /* all claims, the selected one in full */
     KR_PANE_BUDGET, KR_PANE_ENTRIES, KR_PANE_ENTRY, /* the ledger, its selected entry in full */

@@ -24,6 +24,9 @@ enum {
 typedef enum { KR_FIELD_TOLERANCE, KR_FIELD_RISK, KR_FIELD_CONFIDENCE, KR_FIELDS } kr_field;
 typedef enum { KR_MAP_CERTIFIED, KR_MAP_EMPIRICAL, KR_MAP_GAP, KR_MAP_JOINT, KR_MAP_MODES } kr_map_mode;
 
+/* Questions that are about pending_path: a setting of re-evaluation. */
+enum { KR_PENDING_EVAL = KR_ACT_COUNT + 100 };
+
 /* What undo goes back to. */
 typedef struct {
     kr_contract contract;
@@ -147,7 +150,7 @@ struct kr_app {
     size_t n_saved, cap_saved;
 
     kr_prompt prompt;
-    int pending; /* kr_action that the open question is about, or KR_ACT_COUNT + kr_out */
+    int pending; /* kr_action that the open question is about, KR_ACT_COUNT + kr_out, or KR_PENDING_... */
     char pending_path[512];
     char *typed[KR_HISTORY_MAX]; /* commands, oldest first */
     size_t n_typed, typed_at;
@@ -290,6 +293,7 @@ const char *kr_claim_title(const kr_app *a);
 void kr_draw_page(kr_view *v, kr_rect r); /* plan, simulation */
 void kr_draw_text(kr_view *v, kr_rect r); /* help, messages */
 void kr_draw_eval(kr_view *v, kr_rect r);
+void kr_draw_form(kr_view *v, kr_rect r);
 void kr_draw_job(kr_view *v, kr_rect r);
 void kr_draw_jobs(kr_view *v, kr_rect r);
 void kr_draw_results(kr_view *v, kr_rect r);

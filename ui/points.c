@@ -246,6 +246,8 @@ void kr_out_write(kr_app *a, kr_out what, const char *path, bool replace) {
         kr_app_say(a, true, "%s", err.msg);
         return;
     }
+    if (what == KR_OUT_RESULTS)
+        kr_reeval_written(a);
     for (size_t i = 0; (what == KR_OUT_POINTS_JSON || what == KR_OUT_POINTS_CSV) && i < a->n_saved;
          i++)
         a->saved[i].exported = true;

@@ -87,21 +87,43 @@ void kr_reeval_forget(kr_app *a) {
 
 /* --- drawing requests -------------------------------------------------------------------------- */
 
+static bool rows_known(const kr_reeval *r) {
+    for (size_t i = 0; i < r->file->n; i++)
+        if (r->row[i] != KR_RE_NO_ROW)
+            return true;
+    return false;
+}
+
+/* `known`: some requests have stored results, and then only those are drawn. */
+static bool fits(const kr_app *a, size_t q, bool known, const char *task) {
+    size_t row = a->re->row[q];
+    return (!known || row != KR_RE_NO_ROW) && kr_re_in_split(a, row) &&
+           (task == NULL || strcmp(a->re->file->item[q].task, task) == 0);
+}
+
+size_t kr_reeval_fitting(const kr_app *a) {
+    const kr_reeval *r = a->re;
+    size_t n = 0;
+    bool known = r->file != NULL && rows_known(r);
+    for (size_t q = 0; r->file != NULL && q < r->file->n; q++)
+        n += fits(a, q, known, r->task[0] != '\0' ? r->task : NULL);
+    return n;
+}
+
 /* Requests of a task (NULL: of all) in a random order, those with stored results if there are any;
  * only events of the policy where `events`. Returns how many, *out is the caller's. */
 static size_t draw(const kr_app *a, const char *task, bool events, size_t **out) {
     const kr_reeval *r = a->re;
     int64_t tolerance = 0;
-    size_t n = 0, known = 0;
+    size_t n = 0;
+    bool known = false;
     kr_dec_nano(kr_analysis_contract(a->an).tolerance, &tolerance);
     size_t *q = calloc(r->file->n + 1, sizeof *q);
     *out = q;
-    for (size_t i = 0; i < r->file->n; i++)
-        known += r->row[i] != KR_RE_NO_ROW;
+    known = rows_known(r);
     for (size_t i = 0; q != NULL && i < r->file->n; i++) {
         size_t row = r->row[i];
-        bool wanted = (known == 0 || row != KR_RE_NO_ROW) && kr_re_in_split(a, row) &&
-                      (task == NULL || strcmp(r->file->item[i].task, task) == 0);
+        bool wanted = fits(a, i, known, task);
         if (events)
             wanted = wanted && row != KR_RE_NO_ROW &&
                      kr_calib_row_drop(a->calib, row, kr_app_policy(a)) > tolerance;
@@ -238,7 +260,7 @@ static kr_re_run *next_slot(kr_reeval *r) {
     return &r->run[r->n_runs];
 }
 
-static const kr_re_run *running(const kr_reeval *r) {
+const kr_re_run *kr_re_running(const kr_reeval *r) {
     return r->n_runs > 0 && r->run[r->n_runs - 1].job != NULL ? &r->run[r->n_runs - 1] : NULL;
 }
 
@@ -307,8 +329,8 @@ static void open_row(kr_app *a) {
 
 void kr_reeval_start_here(kr_app *a) {
     kr_reeval *r = a->re;
-    if (a->screen != KR_SCREEN_REQUEST && a->screen != KR_SCREEN_REQUESTS && running(r) != NULL) {
-        kr_app_say(a, false, "job %d is at work; c on Re-eval (5) cancels it", running(r)->number);
+    if (a->screen != KR_SCREEN_REQUEST && a->screen != KR_SCREEN_REQUESTS && kr_re_running(r) != NULL) {
+        kr_app_say(a, false, "job %d is at work; c on Re-eval (5) cancels it", kr_re_running(r)->number);
         return;
     }
     if (!kr_re_have_requests(a) || !known_level(a)) {
@@ -328,7 +350,7 @@ void kr_reeval_start_here(kr_app *a) {
 
 void kr_reeval_cancel(kr_app *a) {
     kr_reeval *r = a->re;
-    const kr_re_run *u = running(r);
+    const kr_re_run *u = kr_re_running(r);
     kr_job *job = a->screen == KR_SCREEN_REQUEST && r->one.job != NULL ? r->one.job
                   : u != NULL                                          ? u->job
                                                                        : r->one.job;
@@ -338,10 +360,10 @@ void kr_reeval_cancel(kr_app *a) {
 }
 
 bool kr_reeval_busy(const kr_app *a) {
-    return running(a->re) != NULL || a->re->one.job != NULL;
+    return kr_re_running(a->re) != NULL || a->re->one.job != NULL;
 }
 
-bool kr_reeval_sampling(const kr_app *a) { return running(a->re) != NULL; }
+bool kr_reeval_sampling(const kr_app *a) { return kr_re_running(a->re) != NULL; }
 
 void kr_reeval_wait(kr_app *a) {
     while (kr_reeval_busy(a) || kr_reeval_reading(a)) {
@@ -397,132 +419,6 @@ void kr_reeval_open(kr_app *a, size_t q) {
     a->level_pinned = true;
     kr_app_show(a, KR_SCREEN_REQUEST);
     kr_reeval_need(a);
-}
-
-/* --- settings --------------------------------------------------------------------------------- */
-
-static bool whole(const char *s, unsigned long long min, unsigned long long max,
-                  unsigned long long *out) {
-    char *end;
-    *out = strtoull(s, &end, 10);
-    return *s >= '0' && *s <= '9' && *end == '\0' && *out >= min && *out <= max;
-}
-
-static bool set_path(kr_app *a, char out[512], const char *value) {
-    if (running(a->re) != NULL) {
-        kr_app_say(a, true, "a job is at work; cancel it first");
-        return false;
-    }
-    if (!kr_re_readable(value) || strlen(value) >= 512) {
-        kr_app_say(a, true, "cannot read '%s'", value);
-        return false;
-    }
-    snprintf(out, 512, "%s", value);
-    kr_reeval_forget(a); /* other requests, or other answers */
-    return true;
-}
-
-/* The numbers of a job, by name. */
-typedef struct {
-    const char *name;
-    unsigned long long min, max;
-} number_setting;
-
-static const number_setting numbers[] = {{"samples", 1, KR_RE_SAMPLES},
-                                         {"seed", 0, INT64_MAX},
-                                         {"threads", 1, 256},
-                                         {"seconds", 1, 1000000}};
-enum { NUMBERS = sizeof numbers / sizeof *numbers };
-
-static unsigned long long get_number(const kr_reeval *r, int i) {
-    const unsigned long long all[NUMBERS] = {r->samples, r->seed, r->threads,
-                                             (unsigned long long)r->max_seconds};
-    return all[i];
-}
-
-static void put_number(kr_reeval *r, int i, unsigned long long v) {
-    switch (i) {
-    case 0: r->samples = (size_t)v; break;
-    case 1: r->seed = v; break;
-    case 2: r->threads = (size_t)v; break;
-    default: r->max_seconds = (double)v; break;
-    }
-}
-
-static int find_number(const char *name) {
-    for (int i = 0; i < NUMBERS; i++)
-        if (strcmp(numbers[i].name, name) == 0)
-            return i;
-    return -1;
-}
-
-static void keep_numbers(kr_app *a) {
-    const kr_reeval *r = a->re;
-    kr_buf b = {0};
-    kr_error err = {KR_OK, "out of memory"};
-    if (r->state_path[0] == '\0')
-        return;
-    for (int i = 0; i < NUMBERS; i++)
-        kr_buf_printf(&b, "%s = %llu\n", numbers[i].name, get_number(r, i));
-    if (b.failed || kr_file_write(r->state_path, b.s, b.len, true, &err) != KR_OK)
-        kr_app_say(a, true, "settings are not kept: %s", err.msg);
-    kr_buf_free(&b);
-}
-
-/* False: not the name of a number. */
-static bool set_number(kr_app *a, const char *name, const char *value) {
-    unsigned long long v = 0;
-    int i = find_number(name);
-    if (i < 0)
-        return false;
-    if (!whole(value, numbers[i].min, numbers[i].max, &v)) {
-        kr_app_say(a, true, "%s wants a whole number from %llu to %llu", name, numbers[i].min,
-                   numbers[i].max);
-        return true;
-    }
-    put_number(a->re, i, v);
-    keep_numbers(a);
-    return true;
-}
-
-void kr_reeval_remember(kr_app *a, const char *path) {
-    kr_reeval *r = a->re;
-    char *text = NULL, *rest = NULL, name[32], value[32];
-    size_t len;
-    snprintf(r->state_path, sizeof r->state_path, "%s", path);
-    if (kr_file_read(path, 4096, &text, &len, NULL) != KR_OK)
-        return;
-    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        unsigned long long v;
-        int i = sscanf(line, " %31[a-z] = %31s", name, value) == 2 ? find_number(name) : -1;
-        if (i >= 0 && whole(value, numbers[i].min, numbers[i].max, &v))
-            put_number(r, i, v);
-    }
-    free(text);
-}
-
-void kr_reeval_set(kr_app *a, const char *name, const char *value) {
-    kr_reeval *r = a->re;
-    if (set_number(a, name, value))
-        return;
-    if (strcmp(name, "model") == 0) {
-        set_path(a, r->model, value);
-    } else if (strcmp(name, "requests") == 0) {
-        set_path(a, r->requests, value);
-    } else if (strcmp(name, "task") == 0) {
-        snprintf(r->task, sizeof r->task, "%s", strcmp(value, "all") == 0 ? "" : value);
-    } else if (strcmp(name, "protocol") == 0 &&
-               (strcmp(value, "query_aware") == 0 || strcmp(value, "query_agnostic") == 0)) {
-        if (running(a->re) != NULL) {
-            kr_app_say(a, true, "a job is at work; cancel it first");
-            return;
-        }
-        snprintf(r->protocol, sizeof r->protocol, "%s", value);
-        kr_reeval_forget(a);
-    } else {
-        kr_app_say(a, true, ":eval model, requests, task, samples, seed, threads, seconds or "
-                            "protocol, and a value");
-    }
 }
 
 /* --- what is shown ---------------------------------------------------------------------------- */

@@ -53,6 +53,7 @@ typedef struct {
     size_t *result;    /* [n_result] of the measures, request after request */
     size_t n_result, failed, odd; /* odd: lines that could not be understood */
     bool random;       /* a random sample, not chosen requests */
+    bool written;      /* its results are in a file */
     bool others;       /* the child read other requests than this process */
     char what[96];     /* "sample of 100", "events of vt" */
     kr_job *job;       /* NULL once it has ended */
@@ -103,6 +104,7 @@ typedef struct {
     bool view_heads;
     int heads_at, heads_x; /* first layer and first head of those shown */
     kr_re_below below;
+    int field; /* of the form */
     int log_top, log_end; /* first row of the log that is shown, and where it would be the last */
     bool log_stay; /* does not follow its end */
     time_t clock; /* shown instead of the time of day where not 0: for tests */
@@ -147,8 +149,29 @@ bool kr_reeval_sampling(const kr_app *a); /* one that is worth a question before
 void kr_reeval_wait(kr_app *a);
 /* Takes samples, seed, threads and seconds as they were last, and keeps them there from now on. */
 void kr_reeval_remember(kr_app *a, const char *path);
-/* :eval NAME VALUE */
+/* :eval NAME VALUE. Asks before results go that are in no file; the second is for the answer yes. */
 void kr_reeval_set(kr_app *a, const char *name, const char *value);
+void kr_reeval_set_asked(kr_app *a);
+
+/* --- the form before a job ---------------------------------------------------------------------- */
+typedef enum {
+    KR_RE_METHOD, KR_RE_LEVEL, KR_RE_SAMPLES_FIELD, KR_RE_SEED, KR_RE_TASK, KR_RE_PROTOCOL,
+    KR_RE_THREADS, KR_RE_SECONDS, KR_RE_MODEL, KR_RE_REQUESTS, KR_RE_FIELDS
+} kr_re_field;
+enum { KR_RE_TEXT = 300 };
+void kr_reeval_form(kr_app *a); /* opens it, unless a job is at work */
+const char *kr_reeval_field_name(kr_re_field f);
+void kr_reeval_field_text(const kr_app *a, kr_re_field f, char out[KR_RE_TEXT]);
+/* Its range, or what there is to say of its value; `bad`: that is a warning. */
+void kr_reeval_field_note(const kr_app *a, kr_re_field f, char out[KR_RE_TEXT]);
+bool kr_reeval_field_bad(const kr_app *a, kr_re_field f);
+/* The field with the focus: another one, a step, a prompt for its value, and what was typed there. */
+void kr_reeval_field_move(kr_app *a, int by, bool around);
+void kr_reeval_field_step(kr_app *a, int by);
+void kr_reeval_field_ask(kr_app *a);
+void kr_reeval_field_take(kr_app *a, const char *text);
+/* Requests of the split and the task that may be drawn. */
+size_t kr_reeval_fitting(const kr_app *a);
 
 /* The job that is shown; NULL before the first. */
 const kr_re_run *kr_reeval_shown(const kr_app *a);
@@ -176,6 +199,8 @@ void kr_reeval_need(kr_app *a);
 /* With positions where `whole`; NULL when not measured. */
 const kr_measure *kr_reeval_find(const kr_app *a, size_t q, size_t policy, bool whole);
 
+/* The results of the job that is shown are in a file now. */
+void kr_reeval_written(kr_app *a);
 /* The results of the job that is shown as a calibration file (JSON Lines), answers included. */
 kr_status kr_reeval_text(const kr_app *a, kr_buf *out, kr_error *err);
 

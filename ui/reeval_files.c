@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -12,6 +13,11 @@
 /* --- where they are ----------------------------------------------------------------------------- */
 
 bool kr_re_readable(const char *path) { return path[0] != '\0' && access(path, R_OK) == 0; }
+
+bool kr_re_directory(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
 
 /* `name` in the directory of the calibration file. */
 static void beside(const char *path, const char *name, char out[512]) {
@@ -147,7 +153,8 @@ static void start_fetches(kr_reeval *r) {
 }
 
 void kr_reeval_look(kr_app *a) {
-    if (a->screen == KR_SCREEN_REEVAL || a->screen == KR_SCREEN_REQUEST)
+    if (a->screen == KR_SCREEN_REEVAL || a->screen == KR_SCREEN_REQUEST ||
+        a->screen == KR_SCREEN_RUN)
         start_fetches(a->re);
 }
 

@@ -5,9 +5,11 @@
 #include "ui/reeval.h"
 
 void kr_re_full_free(kr_full_run *f);
+const kr_re_run *kr_re_running(const kr_reeval *r); /* the job on a sample that is at work; NULL */
 
 /* --- reeval_files.c --------------------------------------------------------------------------- */
 bool kr_re_readable(const char *path);
+bool kr_re_directory(const char *path);
 void kr_re_find_requests(const kr_app *a, char out[512]);
 void kr_re_find_model(const kr_app *a, const char *requests, char out[512]);
 /* The requests, waiting for them where needed; false after a message. */

@@ -395,6 +395,13 @@ static void put_result(const kr_app *a, const kr_measure *m, kr_buf *b) {
     kr_buf_puts(b, "}\n");
 }
 
+void kr_reeval_written(kr_app *a) {
+    kr_reeval *r = a->re;
+    kr_re_run *u = r->n_runs > 0 ? &r->run[r->shown < r->n_runs ? r->shown : r->n_runs - 1] : NULL;
+    if (u != NULL && u->job == NULL)
+        u->written = true;
+}
+
 kr_status kr_reeval_text(const kr_app *a, kr_buf *out, kr_error *err) {
     const kr_re_run *u = kr_reeval_shown(a);
     if (u == NULL || u->n_result == 0)

@@ -31,7 +31,7 @@ static int pair(kr_view *v, kr_rect in, int x, int y, const char *label, const c
 /* "100 of 700 rows can be re-evaluated", and how far their results can be compared. */
 static void draw_files(kr_view *v, kr_rect in, int y) {
     static const char *const words[] = {[KR_SOURCE_SAME] = "the requests measured",
-                                        [KR_SOURCE_PART] = "part of the requests measured"};
+                                        [KR_SOURCE_PART] = "part of requests measured"};
     const kr_app *a = v->a;
     char s[160], why[KR_RE_WHY];
     if (a->re->file == NULL) {

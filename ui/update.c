@@ -87,11 +87,19 @@ void kr_app_toggle_family(kr_app *a) {
 }
 
 static void next_field(kr_app *a, int by) {
+    if (a->screen == KR_SCREEN_RUN) {
+        kr_reeval_field_move(a, by, true);
+        return;
+    }
     a->field = (a->field + by + KR_FIELDS) % KR_FIELDS;
     a->on_field = true;
 }
 
 static void step_field(kr_app *a, int steps) {
+    if (a->screen == KR_SCREEN_RUN) {
+        kr_reeval_field_step(a, steps);
+        return;
+    }
     a->on_field = true;
     kr_dec v = kr_field_step(a, (kr_field)a->field, steps);
     kr_dec old = kr_field_get(a, (kr_field)a->field);
@@ -208,6 +216,7 @@ static void move(kr_app *a, int by) {
         else
             move_list(&a->results, by, (int)kr_reeval_listed_count(a));
         break;
+    case KR_SCREEN_RUN: kr_reeval_field_move(a, by, false); break;
     case KR_SCREEN_REQUEST:
         if (a->re->view_heads)
             a->re->heads_at = within(a->re->heads_at, by, 1 << 20);
@@ -256,7 +265,13 @@ static void enter(kr_app *a) {
         }
         break;
     case KR_SCREEN_POINTS: kr_points_go(a); break;
-    case KR_SCREEN_REEVAL: open_result(a); break;
+    case KR_SCREEN_REEVAL:
+        if (kr_reeval_listed_count(a) > 0)
+            open_result(a);
+        else
+            kr_reeval_form(a);
+        break;
+    case KR_SCREEN_RUN: kr_reeval_start_here(a); break;
     case KR_SCREEN_SIMULATE: kr_sim_begin(a); break;
     case KR_SCREEN_CLAIMS: kr_claims_ask(a); break;
     case KR_SCREEN_LEDGER: kr_book_enter(a); break;
@@ -298,6 +313,8 @@ static void back(kr_app *a) {
         kr_app_show(a, a->re_back);
     else if (a->screen == KR_SCREEN_REQUESTS)
         kr_app_show(a, KR_SCREEN_TASKS);
+    else if (a->screen == KR_SCREEN_RUN)
+        kr_app_show(a, KR_SCREEN_REEVAL);
     else if (a->screen != KR_SCREEN_MAIN)
         kr_app_show(a, KR_SCREEN_MAIN);
 }
@@ -318,6 +335,10 @@ static void sort_by_next(kr_app *a) {
 
 static void type_value(kr_app *a) {
     char label[160], now[40];
+    if (a->screen == KR_SCREEN_RUN) {
+        kr_reeval_field_ask(a);
+        return;
+    }
     kr_field_text(a, (kr_field)a->field, now);
     snprintf(label, sizeof label, "%s (now %s; %s) = ", kr_field_name((kr_field)a->field), now,
              kr_field_forms(a, (kr_field)a->field));
@@ -435,7 +456,12 @@ void kr_app_act(kr_app *a, kr_action act) {
         if (a->screen != KR_SCREEN_REQUESTS)
             kr_app_show(a, KR_SCREEN_REQUESTS);
         break;
-    case KR_ACT_REEVALUATE: kr_reeval_start_here(a); break;
+    case KR_ACT_REEVALUATE:
+        if (a->screen == KR_SCREEN_REEVAL)
+            kr_reeval_form(a);
+        else
+            kr_reeval_start_here(a);
+        break;
     case KR_ACT_CANCEL: kr_reeval_cancel(a); break;
     case KR_ACT_DIFFERING:
         a->re->differing = !a->re->differing;
@@ -533,6 +559,8 @@ static void take_answer(kr_app *a) {
         kr_book_begin(a, KR_BOOK_LOCK);
     else if (act == KR_ACT_CONFIRM)
         kr_book_begin(a, KR_BOOK_CONFIRM);
+    else if (act == KR_PENDING_EVAL)
+        kr_reeval_set_asked(a);
     else if (act >= KR_ACT_COUNT)
         kr_out_write(a, (kr_out)(act - KR_ACT_COUNT), a->pending_path, true);
 }
@@ -544,6 +572,13 @@ static void take_export(kr_app *a) {
     kr_prompt_close(&a->prompt);
     if (path[0] != '\0')
         kr_out_write(a, what, path, false);
+}
+
+static void take_setting(kr_app *a) {
+    char text[256];
+    snprintf(text, sizeof text, "%s", a->prompt.text);
+    kr_prompt_close(&a->prompt);
+    kr_reeval_field_take(a, text);
 }
 
 static void prompt_done(kr_app *a) {
@@ -560,6 +595,7 @@ static void prompt_done(kr_app *a) {
         kr_points_note(a, a->prompt.text);
         kr_prompt_close(&a->prompt);
         break;
+    case KR_PROMPT_EVAL: take_setting(a); break;
     case KR_PROMPT_FILTER:
     case KR_PROMPT_NONE: kr_prompt_close(&a->prompt); break;
     }

@@ -141,7 +141,7 @@ static int open_tab(const kr_app *a) {
     kr_screen s = a->screen;
     if (s == KR_SCREEN_HELP || s == KR_SCREEN_MESSAGES)
         s = a->back;
-    s = s == KR_SCREEN_REQUESTS ? KR_SCREEN_TASKS : s == KR_SCREEN_REQUEST ? KR_SCREEN_REEVAL : s;
+    s = s == KR_SCREEN_REQUESTS ? KR_SCREEN_TASKS : s == KR_SCREEN_REQUEST || s == KR_SCREEN_RUN ? KR_SCREEN_REEVAL : s;
     for (int i = 0; i < TABS; i++)
         if (tabs[i].screen == s)
             return i;
@@ -247,6 +247,7 @@ static const char *context(kr_app *a, char buf[256]) {
         return "the certificate is for the mixture; the tasks' intervals are a diagnosis";
     case KR_SCREEN_POINTS: return "points are kept until kvrisk ends; export what shall stay";
     case KR_SCREEN_REEVAL: return "jobs go on while you look at other screens; :eval changes what is run";
+    case KR_SCREEN_RUN: return "Tab chooses, arrows change, = types; what is changed stays for later jobs";
     case KR_SCREEN_REQUEST:
         if (a->colored)
             return "shades: legend under v; answers stand out, as a fallback where mostly evicted";
@@ -354,6 +355,7 @@ static void (*const drawers[KR_PANE_COUNT])(kr_view *, kr_rect) = {
     [KR_PANE_CLAIM] = kr_draw_claim,     [KR_PANE_BUDGET] = kr_draw_budget,
     [KR_PANE_ENTRIES] = kr_draw_entries, [KR_PANE_ENTRY] = kr_draw_entry,
     [KR_PANE_TIMES] = kr_draw_times,     [KR_PANE_LOG] = kr_draw_log,
+    [KR_PANE_FORM] = kr_draw_form,
 };
 
 static void too_small(kr_view *v, kr_rect r) {

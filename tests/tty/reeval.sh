@@ -68,13 +68,16 @@ many=$tmp/d/many-requests.jsonl
 ./kvrisk tasks --seed 3 --per-task 900 --length 500 --split cal --families fwe,qa -o "$many" || fail "tasks"
 keys -l ":eval requests $many"
 keys Enter
+see "would go. Go on? y/N"
+keys y
+unseen "would go"
 keys -l ":eval samples 2000"
 keys Enter
 keys -l ":method snapkv"
 keys Enter
 keys 5
 see "many-requests.jsonl"
-slow() { keys r; until_true has_child || fail "no child"; }
+slow() { keys r; see "what will be run"; keys Enter; until_true has_child || fail "no child"; }
 slow
 keys 1
 see "contract"

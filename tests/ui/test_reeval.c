@@ -43,6 +43,8 @@ static const shot shots[] = {
     {"reeval-done-80x24-ascii", "r", 80, 24, KR_LOOK_ASCII, false, false},
     {"reeval-done-160x48", "r", 160, 48, KR_LOOK_UTF8, false, false},
     {"reeval-done-60x16", "r", 60, 16, KR_LOOK_UTF8, false, false},
+    {"reeval-form-80x24", "5r", 80, 24, KR_LOOK_UTF8, false, false},
+    {"reeval-form-60x16-ascii", "5r", 60, 16, KR_LOOK_ASCII, false, false},
     {"reeval-times-80x24", "rv", 80, 24, KR_LOOK_UTF8, false, false},
     {"reeval-log-80x24-ascii", "rvv", 80, 24, KR_LOOK_ASCII, false, false},
     {"request-80x24", "r\nl", 80, 24, KR_LOOK_UTF8, false, false},
@@ -170,7 +172,7 @@ static void files_that_were_measured_are_compared(void **state) {
     kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
     press(a, "5");
     expect_seen(a, "12 of 12 rows can be re-evaluated  the requests measured, same model");
-    press(a, "r");
+    press(a, "r\n");
     expect_seen(a, "same utilities 12 of 12");
     expect_written(a, "\"comparable\":true,\"job\":\"done\"");
     kr_app_free(a);
@@ -186,6 +188,8 @@ static void other_requests_are_not_comparable(void **state) {
     expect_seen(a, "12 of 12 rows can be re-evaluated  NOT COMPARABLE");
     expect_seen(a, "is not the file these results were measured on");
     press(a, "r");
+    expect_seen(a, "not the one measured"); /* and before it is run */
+    press(a, "\n");
     expect_seen(a, "not comparable with the stored utilities");
     expect(a, "results; the stored utilities are not comparable", true);
     expect_not_seen(a, "same utilities");
@@ -201,7 +205,7 @@ static void another_model_is_not_comparable(void **state) {
     kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
     press(a, "5:eval model " DIR "child.sh\n");
     expect_seen(a, "child.sh is not the model these results were measured on");
-    press(a, "r");
+    press(a, "r\n");
     expect_written(a, "\"comparable\":false,\"comparable_why\":\"child.sh is not the model");
     kr_app_free(a);
 }
@@ -272,7 +276,7 @@ static void the_tolerance_of_the_moment_decides_on_events(void **state) {
 static void earlier_jobs_can_be_shown_again(void **state) {
     (void)state;
     kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
-    press(a, "r:level 40\nr");
+    press(a, "r:level 40\nr\n");
     expect_seen(a, "job 2: snapkv at 40 %");
     press(a, "n");
     expect_seen(a, "job 1: snapkv at 60 %");
@@ -289,7 +293,7 @@ static void reading_the_file_again_forgets_what_was_measured(void **state) {
     kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
     press(a, "r\nR");
     expect_seen(a, "no job yet");
-    press(a, "r");
+    press(a, "r\n");
     expect_seen(a, "12/12");
     kr_app_free(a);
 }
@@ -417,6 +421,119 @@ static void heads_scroll_both_ways(void **state) {
     expect_seen(a, "layers 4-");
     press(a, "vj");
     expect_seen(a, "layers 4-");
+    kr_app_free(a);
+}
+
+/* --- the form before a job ---------------------------------------------------------------------- */
+
+static void r_on_reeval_shows_what_will_be_run(void **state) {
+    (void)state;
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
+    press(a, "5r");
+    assert_int_equal(kr_app_screen(a), KR_SCREEN_RUN);
+    assert_null(kr_reeval_shown(a)); /* nothing has begun */
+    expect(a, "12 of 12 rows can be re-evaluated; this takes 12 requests", true);
+    kr_app_key(a, KR_KEY_ESC);
+    assert_int_equal(kr_app_screen(a), KR_SCREEN_REEVAL);
+    press(a, "\n"); /* no results yet: Enter shows it, too */
+    assert_int_equal(kr_app_screen(a), KR_SCREEN_RUN);
+    press(a, "r");
+    assert_int_equal(kr_app_screen(a), KR_SCREEN_REEVAL);
+    assert_int_equal(kr_reeval_shown(a)->n_result, 12);
+    press(a, "\n"); /* now it opens the result */
+    assert_int_equal(kr_app_screen(a), KR_SCREEN_REQUEST);
+    kr_app_free(a);
+}
+
+static void fields_of_the_form_are_changed_in_place(void **state) {
+    (void)state;
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
+    press(a, "5r");
+    press(a, "h"); /* a method of two */
+    expect_seen(a, "▸ streaming_llm ◂");
+    press(a, "l\tl");
+    expect_seen(a, "▸ 60 % ◂");
+    press(a, "l");
+    expect_seen(a, "▸ 40 % ◂");
+    press(a, "\tl");
+    assert_int_equal(a->re->samples, 110);
+    press(a, "=5\n");
+    assert_int_equal(a->re->samples, 5);
+    expect_seen(a, "this takes 5 requests");
+    press(a, "h");
+    assert_int_equal(a->re->samples, 1);
+    press(a, "h");
+    expect_seen(a, "samples is at the end of its range, 1 to 4000");
+    press(a, "\t=99\n");
+    assert_int_equal(a->re->seed, 99);
+    press(a, "\tll");
+    expect_seen(a, "▸ niah_multikey ◂");
+    press(a, "=vt\n");
+    assert_string_equal(a->re->task, "vt");
+    press(a, "\tl");
+    assert_string_equal(a->re->protocol, "query_agnostic");
+    expect_seen(a, "not comparable with the stored utilities: query_agnostic now");
+    press(a, "h\tl\tl");
+    assert_int_equal(a->re->threads, 2);
+    assert_int_equal((int)a->re->max_seconds, 660);
+    press(a, "\t=" DIR "child.sh\n");
+    expect_seen(a, "not the one measured");
+    assert_int_equal(a->re->field, KR_RE_MODEL);
+    press(a, "\t\t");
+    assert_int_equal(a->re->field, KR_RE_METHOD); /* around */
+    kr_app_free(a);
+}
+
+static void what_is_out_of_range_is_refused_and_the_value_stays(void **state) {
+    (void)state;
+    static const struct {
+        int field;
+        const char *typed, *said;
+    } wrong[] = {
+        {KR_RE_SAMPLES_FIELD, "4001", "samples wants a whole number from 1 to 4000"},
+        {KR_RE_SAMPLES_FIELD, "99999999999999999999", "samples wants a whole number from 1 to 4000"},
+        {KR_RE_SAMPLES_FIELD, "-1", "samples wants a whole number from 1 to 4000"},
+        {KR_RE_SEED, "x", "seed wants a whole number from 0 to"},
+        {KR_RE_THREADS, "0", "threads wants a whole number from 1 to 256"},
+        {KR_RE_SECONDS, "0", "seconds wants a whole number from 1 to 1000000"},
+        {KR_RE_TASK, "none such", "no task 'none such'"},
+        {KR_RE_PROTOCOL, "aware", "protocol wants query_aware or query_agnostic, not 'aware'"},
+        {KR_RE_METHOD, "none", "no method 'none'"},
+        {KR_RE_LEVEL, "61", "no level '61' of snapkv"},
+        {KR_RE_MODEL, "/nonexistent", "cannot read '/nonexistent'"},
+        {KR_RE_REQUESTS, "/tmp", "/tmp is a directory"},
+    };
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
+    press(a, "5r");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char before[KR_RE_TEXT], after[KR_RE_TEXT];
+        a->re->field = wrong[i].field;
+        kr_reeval_field_text(a, (kr_re_field)wrong[i].field, before);
+        press(a, "=");
+        press(a, wrong[i].typed);
+        press(a, "\n");
+        expect_seen(a, wrong[i].said);
+        kr_reeval_field_text(a, (kr_re_field)wrong[i].field, after);
+        assert_string_equal(before, after);
+    }
+    kr_app_free(a);
+}
+
+static void results_that_are_not_written_are_asked_about(void **state) {
+    (void)state;
+    kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
+    press(a, "r:eval protocol query_agnostic\n");
+    expect_seen(a, "The results of 1 job are not written and would go. Go on? y/N");
+    press(a, "n");
+    assert_string_equal(a->re->protocol, "query_aware");
+    assert_int_equal(kr_reeval_shown(a)->n_result, 12);
+    press(a, ":eval protocol query_agnostic\ny");
+    assert_string_equal(a->re->protocol, "query_agnostic");
+    assert_null(kr_reeval_shown(a));
+    press(a, ":eval protocol query_aware\nr\n");
+    free(written(a));
+    press(a, ":eval protocol query_agnostic\n"); /* in a file: nothing is asked */
+    assert_string_equal(a->re->protocol, "query_agnostic");
     kr_app_free(a);
 }
 
@@ -551,6 +668,10 @@ int main(void) {
         cmocka_unit_test(a_child_that_fails_says_why),
         cmocka_unit_test(a_log_is_bounded),
         cmocka_unit_test(heads_scroll_both_ways),
+        cmocka_unit_test(r_on_reeval_shows_what_will_be_run),
+        cmocka_unit_test(fields_of_the_form_are_changed_in_place),
+        cmocka_unit_test(what_is_out_of_range_is_refused_and_the_value_stays),
+        cmocka_unit_test(results_that_are_not_written_are_asked_about),
         cmocka_unit_test(a_child_that_ends_early_is_told_of_and_its_results_are_kept),
         cmocka_unit_test(garbage_is_counted_and_never_becomes_a_result),
         cmocka_unit_test(a_flood_of_lines_does_not_hide_the_results),
