@@ -52,7 +52,7 @@ kr_status kr_app_open_with(const char *path, kr_analysis_options options, kr_app
     a->h = 24;
     a->set = settings;
     a->plot_on = true;
-    a->re = kr_reeval_new(a);
+    a->re = kr_reeval_new(a->path, a->calib);
     if (a->re == NULL) {
         kr_app_free(a);
         return kr_fail(err, KR_ENOMEM, "out of memory for the screens");
@@ -159,6 +159,23 @@ bool kr_app_tick(kr_app *a) {
     return true;
 }
 
+/* Takes over another calibration set and what is judged on it. */
+static void exchange(kr_app *a, kr_calib *calib, kr_analysis *an) {
+    kr_facts_forget(a);
+    kr_simrun_free(a->sim);
+    a->sim = NULL;
+    a->sim_failed[0] = '\0';
+    kr_plan_forget(a);
+    a->pair_base = a->request_task = -1;
+    kr_analysis_free(a->an);
+    kr_calib_free(a->calib);
+    a->calib = calib;
+    a->an = an;
+    a->file_changed = false;
+    kr_book_forget(a);
+    kr_claims_reload(a);
+}
+
 /* Undo goes back to contracts, not to files, so it is kept. */
 bool kr_app_reload(kr_app *a) {
     kr_calib *calib = NULL;
@@ -181,23 +198,10 @@ bool kr_app_reload(kr_app *a) {
     long long n0 = kr_analysis_n(a->an), n1 = kr_analysis_n(an);
     size_t m0 = kr_calib_policies(a->calib), m1 = kr_calib_policies(calib);
     kr_reeval_forget(a);
-    kr_facts_forget(a);
-    kr_simrun_free(a->sim);
-    a->sim = NULL;
-    a->sim_failed[0] = '\0';
-    kr_plan_forget(a);
-    a->pair_base = -1;
-    kr_analysis_free(a->an);
-    kr_calib_free(a->calib);
-    a->calib = calib;
-    a->an = an;
+    exchange(a, calib, an);
     int m = kr_calib_find_method(calib, name);
     a->method = m < 0 ? 0 : (size_t)m;
     a->level_pinned = a->level_pinned && m >= 0;
-    a->request_task = -1;
-    a->file_changed = false;
-    kr_book_forget(a);
-    kr_claims_reload(a);
     bool kept = home || (kr_analysis_set(an, c, NULL) == KR_OK &&
                          kr_analysis_set_family(an, family, NULL) == KR_OK);
     kr_facts_refresh(a);
@@ -209,6 +213,104 @@ bool kr_app_reload(kr_app *a) {
                    m1, m0, m < 0 ? "; the selected method is gone" : "",
                    kept ? "" : "; the contract went back to the file's");
     return true;
+}
+
+/* --- another file --------------------------------------------------------------------------------- */
+
+/* Vouching for independence was for the other file. Results of a job may be of the test split. */
+static kr_status load_either(const char *path, kr_calib **calib, kr_analysis **an, kr_error *err) {
+    kr_analysis_options o = {.split = KR_SPLIT_CAL};
+    kr_status st = load(path, o, calib, an, err);
+    if (st == KR_OK)
+        return st;
+    o.split = KR_SPLIT_TEST;
+    return load(path, o, calib, an, NULL) == KR_OK ? KR_OK : st;
+}
+
+/* Jobs end; how they are run stays. What was confirmed was of the other file. */
+static void take_file(kr_app *a, kr_calib *calib, kr_analysis *an, kr_reeval *re) {
+    exchange(a, calib, an);
+    kr_book fresh = {.stamped = a->book.stamped, .stamp = a->book.stamp};
+    kr_book_free(&a->book);
+    a->book = fresh;
+    kr_reeval_keep_settings(re, a->re);
+    kr_reeval_free(a->re);
+    a->re = re;
+    a->undo.n = a->redo.n = 0;
+    a->level_pinned = a->map_moved = a->events_only = false;
+    kr_list *lists[] = {&a->methods, &a->tasks, &a->requests, &a->results};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        lists[i]->filter[0] = '\0';
+        lists[i]->at = lists[i]->top = 0;
+    }
+    a->method = 0;
+    a->level = 0;
+    kr_facts_refresh(a);
+    a->method = first_method(a);
+    kr_app_show(a, KR_SCREEN_MAIN);
+}
+
+/* The stamp of the ledger is taken before the file is read; all is as before where that fails. */
+static kr_status open_now(kr_app *a, const char *name, kr_error *err) {
+    kr_calib *calib = NULL;
+    kr_analysis *an = NULL;
+    kr_book before = a->book;
+    char *old = a->path, *path = strdup(name);
+    if (path == NULL)
+        return kr_fail(err, KR_ENOMEM, "out of memory for %s", name);
+    a->path = path;
+    kr_book_stamp(a);
+    kr_status st = load_either(path, &calib, &an, err);
+    kr_reeval *re = st == KR_OK ? kr_reeval_new(path, calib) : NULL;
+    if (re != NULL) {
+        free(old);
+        take_file(a, calib, an, re);
+        return KR_OK;
+    }
+    if (st == KR_OK) {
+        st = kr_fail(err, KR_ENOMEM, "out of memory for %s", path);
+        kr_analysis_free(an);
+        kr_calib_free(calib);
+    }
+    a->path = old;
+    a->book.stamped = before.stamped;
+    a->book.stamp = before.stamp;
+    free(path);
+    return st;
+}
+
+static void tell_open(kr_app *a) {
+    char points[64] = "";
+    if (a->n_saved > 0)
+        snprintf(points, sizeof points, "; the %zu point%s of before stay%s", a->n_saved,
+                 a->n_saved == 1 ? "" : "s", a->n_saved == 1 ? "s" : "");
+    kr_app_say(a, false, "%s: %lld requests%s%s", kr_file_name(a->path), (long long)kr_analysis_n(a->an),
+               kr_analysis_options_of(a->an).split == KR_SPLIT_TEST ? " of the test split" : "", points);
+}
+
+void kr_app_open_file(kr_app *a, const char *path, bool ask) {
+    char label[160] = "";
+    size_t points = kr_points_unsaved(a), results = kr_reeval_unwritten(a);
+    if (kr_reeval_sampling(a))
+        snprintf(label, sizeof label, "A job is at work and would end. ");
+    else if (results > 0)
+        snprintf(label, sizeof label, "The results of %zu job%s are not written and would go. ", results,
+                 results == 1 ? "" : "s");
+    else if (points > 0)
+        snprintf(label, sizeof label, "%zu point%s not exported and will be of another file. ", points,
+                 points == 1 ? " is" : "s are");
+    if (!ask || label[0] == '\0') {
+        kr_error err;
+        if (open_now(a, path, &err) == KR_OK)
+            tell_open(a);
+        else
+            kr_app_say(a, true, "%s", err.msg);
+        return;
+    }
+    snprintf(label + strlen(label), sizeof label - strlen(label), "Open anyway? y/N ");
+    snprintf(a->pending_path, sizeof a->pending_path, "%s", path);
+    a->pending = KR_PENDING_OPEN;
+    kr_prompt_open(&a->prompt, KR_PROMPT_YESNO, label, "");
 }
 
 bool kr_app_done(const kr_app *a) { return a->done; }

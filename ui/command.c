@@ -224,6 +224,13 @@ static void run_sim(kr_app *a, const char *arg) {
     kr_sim_set(a, name, arg + used);
 }
 
+static void run_open(kr_app *a, const char *arg) {
+    if (*arg == '\0')
+        kr_app_say(a, true, "no file named; :open FILE opens a calibration file");
+    else
+        kr_app_open_file(a, arg, true);
+}
+
 static void run_cancel(kr_app *a, const char *arg) { (void)arg, kr_reeval_cancel(a); }
 static void run_results(kr_app *a, const char *arg) { write_or_ask(a, KR_OUT_RESULTS, arg); }
 
@@ -237,6 +244,7 @@ static const command table[] = {
     {"redo", "", "redo", run_redo, NULL},
     {"reset", "", "back to the file's contract", run_reset, NULL},
     {"family", "", "all methods as one family, or each line alone", run_family, NULL},
+    {"open", "FILE", "open another calibration file, for example results that w wrote", run_open, NULL},
     {"reload", "", "read the file again", run_reload, NULL},
     {"screen", "NAME", "open a screen", run_screen, screen_words},
     {"mode", "NAME", "show a claim: events, mixture, worst_task, ...", run_mode, NULL},

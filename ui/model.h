@@ -24,8 +24,8 @@ enum {
 typedef enum { KR_FIELD_TOLERANCE, KR_FIELD_RISK, KR_FIELD_CONFIDENCE, KR_FIELDS } kr_field;
 typedef enum { KR_MAP_CERTIFIED, KR_MAP_EMPIRICAL, KR_MAP_GAP, KR_MAP_JOINT, KR_MAP_MODES } kr_map_mode;
 
-/* Questions that are about pending_path: a setting of re-evaluation. */
-enum { KR_PENDING_EVAL = KR_ACT_COUNT + 100 };
+/* Questions that are about pending_path: a setting of re-evaluation, a file to be opened. */
+enum { KR_PENDING_EVAL = KR_ACT_COUNT + 100, KR_PENDING_OPEN };
 
 /* What undo goes back to. */
 typedef struct {
@@ -226,6 +226,8 @@ bool kr_app_set(kr_app *a, kr_setting s);
 void kr_app_toggle_family(kr_app *a);
 void kr_app_select_method(kr_app *a, size_t method);
 bool kr_app_reload(kr_app *a); /* false: the file cannot be read, everything stays */
+/* Another calibration file; asks before anything is lost. Look, size and how jobs are run stay. */
+void kr_app_open_file(kr_app *a, const char *path, bool ask);
 void kr_app_quit(kr_app *a, bool ask);
 void kr_app_undo(kr_app *a, bool redo);
 void kr_app_reset(kr_app *a);

@@ -20,11 +20,24 @@ enum { USUAL_SAMPLES = 100 };
 
 /* --- beginning and end -------------------------------------------------------------------------- */
 
-kr_reeval *kr_reeval_new(const kr_app *a) {
+void kr_reeval_keep_settings(kr_reeval *r, const kr_reeval *other) {
+    memcpy(r->program, other->program, sizeof r->program);
+    memcpy(r->state_path, other->state_path, sizeof r->state_path);
+    r->samples = other->samples;
+    r->threads = other->threads;
+    r->seed = other->seed;
+    r->max_seconds = other->max_seconds;
+    r->max_bytes = other->max_bytes;
+    r->below = other->below;
+    r->view_heads = other->view_heads;
+    r->clock = other->clock;
+}
+
+kr_reeval *kr_reeval_new(const char *path, const kr_calib *calib) {
     kr_reeval *r = calloc(1, sizeof *r);
     if (r == NULL)
         return NULL;
-    const char *protocol = kr_calib_meta_of(a->calib)->protocol;
+    const char *protocol = kr_calib_meta_of(calib)->protocol;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     snprintf(r->program, sizeof r->program, "/proc/self/exe");
     snprintf(r->protocol, sizeof r->protocol, "%s",
@@ -35,8 +48,8 @@ kr_reeval *kr_reeval_new(const kr_app *a) {
     r->threads = cores > 2 ? (size_t)cores - 1 : 1;
     r->max_seconds = 600;
     r->max_bytes = (size_t)4 << 30;
-    kr_re_find_requests(a, r->requests);
-    kr_re_find_model(a, r->requests, r->model);
+    kr_re_find_requests(path, calib, r->requests);
+    kr_re_find_model(path, calib, r->requests, r->model);
     return r;
 }
 

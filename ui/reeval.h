@@ -110,7 +110,10 @@ typedef struct {
     time_t clock; /* shown instead of the time of day where not 0: for tests */
 } kr_reeval;
 
-kr_reeval *kr_reeval_new(const kr_app *a); /* NULL: memory */
+/* For the calibration set that was read from `path`. NULL: memory. */
+kr_reeval *kr_reeval_new(const char *path, const kr_calib *calib);
+/* Sizes, limits and the view, as they are in the other. */
+void kr_reeval_keep_settings(kr_reeval *r, const kr_reeval *other);
 void kr_reeval_free(kr_reeval *r);         /* ends all children; NULL is allowed */
 /* Everything measured belongs to a calibration set: for when another one is read. */
 void kr_reeval_forget(kr_app *a);
@@ -144,6 +147,7 @@ void kr_reeval_cancel(kr_app *a);
 /* Reads what children said; true when there is something new. */
 bool kr_reeval_poll(kr_app *a);
 bool kr_reeval_busy(const kr_app *a);     /* any child is at work */
+size_t kr_reeval_unwritten(const kr_app *a); /* jobs with results that are in no file */
 bool kr_reeval_sampling(const kr_app *a); /* one that is worth a question before it is ended */
 /* Waits until all children have ended: for output without a terminal. */
 void kr_reeval_wait(kr_app *a);

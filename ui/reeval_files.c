@@ -31,13 +31,13 @@ static bool has_role(const kr_source *s, const char *role) {
 }
 
 /* A source that the calibration file names, as named or beside the file. */
-static bool from_sources(const kr_app *a, const char *role, char out[512]) {
-    const kr_calib_meta *m = kr_calib_meta_of(a->calib);
+static bool from_sources(const char *path, const kr_calib *calib, const char *role, char out[512]) {
+    const kr_calib_meta *m = kr_calib_meta_of(calib);
     for (size_t i = 0; i < m->n_sources; i++) {
         const kr_source *s = &m->sources[i];
         if (s->path == NULL || !has_role(s, role))
             continue;
-        beside(a->path, kr_file_name(s->path), out);
+        beside(path, kr_file_name(s->path), out);
         if (kr_re_readable(out))
             return true;
         if (snprintf(out, 512, "%s", s->path) < 512 && kr_re_readable(out))
@@ -48,20 +48,20 @@ static bool from_sources(const kr_app *a, const char *role, char out[512]) {
 }
 
 /* NAME-requests.jsonl beside NAME.jsonl, then what the file says it was measured from. */
-void kr_re_find_requests(const kr_app *a, char out[512]) {
+void kr_re_find_requests(const char *path, const kr_calib *calib, char out[512]) {
     char name[300];
-    const char *file = kr_file_name(a->path), *dot = strrchr(file, '.');
+    const char *file = kr_file_name(path), *dot = strrchr(file, '.');
     int stem = (int)(dot != NULL ? dot - file : (long)strlen(file));
     snprintf(name, sizeof name, "%.*s-requests.jsonl", stem < 200 ? stem : 200, file);
-    beside(a->path, name, out);
-    if (!kr_re_readable(out) && !from_sources(a, "requests", out))
-        from_sources(a, "requests_part", out);
+    beside(path, name, out);
+    if (!kr_re_readable(out) && !from_sources(path, calib, "requests", out))
+        from_sources(path, calib, "requests_part", out);
 }
 
-void kr_re_find_model(const kr_app *a, const char *requests, char out[512]) {
-    if (from_sources(a, "model", out) || requests[0] == '\0')
+void kr_re_find_model(const char *path, const kr_calib *calib, const char *requests, char out[512]) {
+    if (from_sources(path, calib, "model", out) || requests[0] == '\0')
         return;
-    beside(a->path, "mini-llama.gguf", out); /* the bundled one, where its requests are, too */
+    beside(path, "mini-llama.gguf", out); /* the bundled one, where its requests are, too */
     if (!kr_re_readable(out))
         out[0] = '\0';
 }

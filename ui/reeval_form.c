@@ -18,7 +18,8 @@ static bool whole(const char *s, unsigned long long min, unsigned long long max,
 
 /* --- what the results belong to: files and protocol ---------------------------------------------- */
 
-static size_t unwritten(const kr_reeval *r) {
+size_t kr_reeval_unwritten(const kr_app *a) {
+    const kr_reeval *r = a->re;
     size_t n = 0;
     for (size_t i = 0; i < r->n_runs; i++)
         n += r->run[i].n_result > 0 && !r->run[i].written;
@@ -28,7 +29,7 @@ static size_t unwritten(const kr_reeval *r) {
 /* Jobs whose results are in no file would go: asks first. */
 static bool asks(kr_app *a, const char *name, const char *value) {
     char label[160];
-    size_t n = unwritten(a->re);
+    size_t n = kr_reeval_unwritten(a);
     if (n == 0)
         return false;
     snprintf(label, sizeof label, "The results of %zu job%s are not written and would go. Go on? y/N ",

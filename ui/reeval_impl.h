@@ -10,8 +10,8 @@ const kr_re_run *kr_re_running(const kr_reeval *r); /* the job on a sample that 
 /* --- reeval_files.c --------------------------------------------------------------------------- */
 bool kr_re_readable(const char *path);
 bool kr_re_directory(const char *path);
-void kr_re_find_requests(const kr_app *a, char out[512]);
-void kr_re_find_model(const kr_app *a, const char *requests, char out[512]);
+void kr_re_find_requests(const char *path, const kr_calib *calib, char out[512]);
+void kr_re_find_model(const char *path, const kr_calib *calib, const char *requests, char out[512]);
 /* The requests, waiting for them where needed; false after a message. */
 bool kr_re_have_requests(kr_app *a);
 /* Takes over what was read meanwhile; true when there is something. */

@@ -547,6 +547,12 @@ static void take_command(kr_app *a) {
     kr_command_run(a, text);
 }
 
+static void open_pending(kr_app *a) {
+    char path[sizeof a->pending_path];
+    snprintf(path, sizeof path, "%s", a->pending_path);
+    kr_app_open_file(a, path, false);
+}
+
 static void take_answer(kr_app *a) {
     int act = a->pending;
     a->pending = KR_ACT_NONE;
@@ -561,6 +567,8 @@ static void take_answer(kr_app *a) {
         kr_book_begin(a, KR_BOOK_CONFIRM);
     else if (act == KR_PENDING_EVAL)
         kr_reeval_set_asked(a);
+    else if (act == KR_PENDING_OPEN)
+        open_pending(a);
     else if (act >= KR_ACT_COUNT)
         kr_out_write(a, (kr_out)(act - KR_ACT_COUNT), a->pending_path, true);
 }

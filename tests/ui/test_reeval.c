@@ -537,6 +537,69 @@ static void results_that_are_not_written_are_asked_about(void **state) {
     kr_app_free(a);
 }
 
+/* --- another file --------------------------------------------------------------------------------- */
+
+static void what_w_wrote_can_be_opened_from_inside(void **state) {
+    (void)state;
+    char path[] = "/tmp/kvrisk-test-XXXXXX", command[80];
+    kr_app *a = open_small(100, 30, KR_LOOK_ASCII, NULL);
+    close(mkstemp(path));
+    unlink(path);
+    press(a, ":eval samples 7\n:tol 0.2\nr");
+    snprintf(command, sizeof command, ":results %s\n", path);
+    press(a, command);
+    snprintf(command, sizeof command, ":open %s\n", path); /* written: nothing is asked */
+    press(a, command);
+    expect_seen(a, ": 7 requests");
+    assert_string_equal(a->path, path);
+    assert_int_equal(kr_calib_rows(a->calib), 7);
+    assert_int_equal(kr_app_screen(a), KR_SCREEN_MAIN);
+    assert_int_equal(a->w, 100);
+    assert_int_equal(kr_app_settings_of(a).look, KR_LOOK_ASCII);
+    assert_int_equal(a->re->samples, 7);
+    assert_null(kr_reeval_shown(a));
+    press(a, "u");
+    expect_seen(a, "nothing to undo");
+    press(a, "5"); /* it names what it was measured on, so that it can be re-evaluated */
+    expect_seen(a, "7 of 7 rows can be re-evaluated  the requests measured, same model");
+    for (int s = 0; s < KR_SCREEN_COUNT; s++) {
+        kr_app_show(a, (kr_screen)s);
+        free(seen(a));
+    }
+    kr_app_free(a);
+    unlink(path);
+}
+
+static void opening_asks_before_anything_is_lost(void **state) {
+    (void)state;
+    kr_app *a = open_small(100, 30, KR_LOOK_UTF8, NULL);
+    press(a, ":open /nonexistent\n");
+    expect_seen(a, "/nonexistent");
+    assert_string_equal(a->path, DIR "small.jsonl");
+    press(a, ":open\n");
+    expect_seen(a, "no file named");
+    press(a, "amine\n:open data/samples/published-llama31-8b-ruler32k.json\n");
+    expect_seen(a, "1 point is not exported and will be of another file. Open anyway? y/N");
+    press(a, "n5r\n:open data/samples/published-llama31-8b-ruler32k.json\n");
+    expect_seen(a, "The results of 1 job are not written and would go. Open anyway? y/N");
+    press(a, "n");
+    assert_int_equal(kr_reeval_shown(a)->n_result, 12);
+    press(a, ":open data/samples/published-llama31-8b-ruler32k.json\ny");
+    assert_string_equal(a->path, "data/samples/published-llama31-8b-ruler32k.json");
+    expect_seen(a, "the 1 point of before stays");
+    for (int s = 0; s < KR_SCREEN_COUNT; s++) {
+        kr_app_show(a, (kr_screen)s);
+        free(seen(a));
+    }
+    kr_app_free(a);
+    a = open_small(100, 30, KR_LOOK_UTF8, "silent");
+    kr_app_type(a, "r:open " DIR "small.jsonl\n");
+    expect_seen(a, "A job is at work and would end. Open anyway? y/N");
+    kr_app_type(a, "y");
+    assert_false(kr_reeval_busy(a));
+    kr_app_free(a);
+}
+
 /* --- children that misbehave ------------------------------------------------------------------ */
 
 static void a_child_that_ends_early_is_told_of_and_its_results_are_kept(void **state) {
@@ -672,6 +735,8 @@ int main(void) {
         cmocka_unit_test(fields_of_the_form_are_changed_in_place),
         cmocka_unit_test(what_is_out_of_range_is_refused_and_the_value_stays),
         cmocka_unit_test(results_that_are_not_written_are_asked_about),
+        cmocka_unit_test(what_w_wrote_can_be_opened_from_inside),
+        cmocka_unit_test(opening_asks_before_anything_is_lost),
         cmocka_unit_test(a_child_that_ends_early_is_told_of_and_its_results_are_kept),
         cmocka_unit_test(garbage_is_counted_and_never_becomes_a_result),
         cmocka_unit_test(a_flood_of_lines_does_not_hide_the_results),
