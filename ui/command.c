@@ -244,7 +244,7 @@ static const command table[] = {
     {"redo", "", "redo", run_redo, NULL},
     {"reset", "", "back to the file's contract", run_reset, NULL},
     {"family", "", "all methods as one family, or each line alone", run_family, NULL},
-    {"open", "FILE", "open another calibration file, for example results that w wrote", run_open, NULL},
+    {"open", "FILE", "open another calibration file", run_open, NULL},
     {"reload", "", "read the file again", run_reload, NULL},
     {"screen", "NAME", "open a screen", run_screen, screen_words},
     {"mode", "NAME", "show a claim: events, mixture, worst_task, ...", run_mode, NULL},

@@ -190,9 +190,10 @@ void kr_draw_job(kr_view *v, kr_rect r) {
         if (no)
             kr_canvas_field(v->c, in, 0, 0, in.w, KR_LEFT, KR_ROLE_WARN, why);
         kr_canvas_wrap(v->c, (kr_rect){in.x, in.y + no, in.w, in.h - no}, KR_ROLE_DIM,
-                       "r answers sample requests anew, with full KV and with this policy, and "
-                       "compares with the stored results. On Tasks (4) it takes the events of the "
-                       "task, on the list of requests the one request, with a look inside.");
+                       "Enter shows what will be run: sample requests are answered anew, with "
+                       "full KV and with this policy, and compared with the stored results. "
+                       "On Tasks (4) r takes the events of the task, on the list of requests the "
+                       "one request, with a look inside.");
         return;
     }
     kr_re_sums s = kr_reeval_sums(a, u);

@@ -97,6 +97,11 @@ slow
 kill -9 $(children)
 see "(signal 9)"
 until_true no_child || fail "a child after kill"
+keys v v
+see "log of job"
+see "failed (signal 9)"
+keys v
+see "results; the stored utilities are not comparable"
 keys 1
 see "1 Main"
 
@@ -129,5 +134,11 @@ keys Enter
 see "kept"
 keys v
 see "error of output"
+# Another file from inside, after a question: the results are in no file.
+keys -l ":open out.jsonl"
+keys Enter
+see "Open anyway? y/N"
+keys y
+see "out.jsonl: 36 requests"
 keys q
 until_true ended || fail "it does not end"
