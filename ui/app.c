@@ -197,8 +197,11 @@ bool kr_app_reload(kr_app *a) {
     bool same = strcmp(kr_calib_sha256(calib), kr_calib_sha256(a->calib)) == 0;
     long long n0 = kr_analysis_n(a->an), n1 = kr_analysis_n(an);
     size_t m0 = kr_calib_policies(a->calib), m1 = kr_calib_policies(calib);
-    kr_reeval_forget(a);
+    if (!same) /* requests and policies may be others */
+        kr_reeval_forget(a);
     exchange(a, calib, an);
+    if (same) /* a ledger may have opened rows */
+        kr_reeval_match(a);
     int m = kr_calib_find_method(calib, name);
     a->method = m < 0 ? 0 : (size_t)m;
     a->level_pinned = a->level_pinned && m >= 0;

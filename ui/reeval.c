@@ -114,13 +114,19 @@ static bool fits(const kr_app *a, size_t q, bool known, const char *task) {
            (task == NULL || strcmp(a->re->file->item[q].task, task) == 0);
 }
 
-size_t kr_reeval_fitting(const kr_app *a) {
-    const kr_reeval *r = a->re;
-    size_t n = 0;
-    bool known = r->file != NULL && rows_known(r);
-    for (size_t q = 0; r->file != NULL && q < r->file->n; q++)
-        n += fits(a, q, known, r->task[0] != '\0' ? r->task : NULL);
-    return n;
+size_t kr_reeval_fitting(kr_app *a) {
+    kr_reeval *r = a->re;
+    if (r->file == NULL)
+        return 0;
+    if (r->fit.known && strcmp(r->fit.task, r->task) == 0)
+        return r->fit.n;
+    bool known = rows_known(r);
+    r->fit.known = true;
+    r->fit.n = 0;
+    memcpy(r->fit.task, r->task, sizeof r->fit.task);
+    for (size_t q = 0; q < r->file->n; q++)
+        r->fit.n += fits(a, q, known, r->task[0] != '\0' ? r->task : NULL);
+    return r->fit.n;
 }
 
 /* Requests of a task (NULL: of all) in a random order, those with stored results if there are any;

@@ -88,6 +88,12 @@ typedef struct {
     kr_stamp model_stamp;
     bool model_known; /* it was hashed; "" when it could not be read */
     kr_sample_requests *file; /* NULL until they are read */
+    size_t rows;              /* of the split that have a text */
+    struct {                  /* requests that may be drawn, counted for this task */
+        bool known;
+        size_t n;
+        char task[128];
+    } fit;
     size_t *row;              /* [file->n] of the calibration set, KR_RE_NO_ROW: none */
     kr_full_run *full;        /* [file->n] */
     kr_measure *m;
@@ -121,6 +127,8 @@ void kr_reeval_forget(kr_app *a);
 /* --- the files that are worked on ---------------------------------------------------------------- */
 /* Begins to read and hash them where a screen shows something of it. */
 void kr_reeval_look(kr_app *a);
+/* Which rows the requests are, anew: for when the same file is read again. */
+void kr_reeval_match(kr_app *a);
 bool kr_reeval_reading(const kr_app *a);
 /* Rows of the present split that the requests have a text for. */
 size_t kr_reeval_rows(const kr_app *a);
@@ -167,7 +175,7 @@ void kr_reeval_form(kr_app *a); /* opens it, unless a job is at work */
 const char *kr_reeval_field_name(kr_re_field f);
 void kr_reeval_field_text(const kr_app *a, kr_re_field f, char out[KR_RE_TEXT]);
 /* Its range, or what there is to say of its value; `bad`: that is a warning. */
-void kr_reeval_field_note(const kr_app *a, kr_re_field f, char out[KR_RE_TEXT]);
+void kr_reeval_field_note(kr_app *a, kr_re_field f, char out[KR_RE_TEXT]);
 bool kr_reeval_field_bad(const kr_app *a, kr_re_field f);
 /* The field with the focus: another one, a step, a prompt for its value, and what was typed there. */
 void kr_reeval_field_move(kr_app *a, int by, bool around);
@@ -175,7 +183,7 @@ void kr_reeval_field_step(kr_app *a, int by);
 void kr_reeval_field_ask(kr_app *a);
 void kr_reeval_field_take(kr_app *a, const char *text);
 /* Requests of the split and the task that may be drawn. */
-size_t kr_reeval_fitting(const kr_app *a);
+size_t kr_reeval_fitting(kr_app *a);
 
 /* The job that is shown; NULL before the first. */
 const kr_re_run *kr_reeval_shown(const kr_app *a);

@@ -97,6 +97,8 @@ static int by_id(const void *x, const void *y) {
 static void match_rows(const kr_app *a, kr_reeval *r, id_ref *ref) {
     char id[512];
     size_t n = r->file->n;
+    r->rows = 0;
+    r->fit.known = false;
     for (size_t q = 0; q < n; q++) {
         ref[q] = (id_ref){r->file->item[q].id, q};
         r->row[q] = KR_RE_NO_ROW;
@@ -109,9 +111,23 @@ static void match_rows(const kr_app *a, kr_reeval *r, id_ref *ref) {
         memcpy(id, c.id, c.id_len);
         id[c.id_len] = '\0';
         const id_ref *hit = bsearch(&(id_ref){id, 0}, ref, n, sizeof *ref, by_id);
-        if (hit != NULL)
-            r->row[hit->q] = row;
+        if (hit == NULL)
+            continue;
+        r->row[hit->q] = row;
+        r->rows += kr_re_in_split(a, row);
     }
+}
+
+void kr_reeval_match(kr_app *a) {
+    kr_reeval *r = a->re;
+    if (r->file == NULL)
+        return;
+    id_ref *ref = calloc(r->file->n + 1, sizeof *ref);
+    if (ref != NULL)
+        match_rows(a, r, ref);
+    else
+        kr_reeval_forget(a);
+    free(ref);
 }
 
 static bool take_requests(const kr_app *a) {
@@ -213,13 +229,7 @@ bool kr_re_in_split(const kr_app *a, size_t row) {
            kr_calib_row(a->calib, row).split == kr_analysis_options_of(a->an).split;
 }
 
-size_t kr_reeval_rows(const kr_app *a) {
-    const kr_reeval *r = a->re;
-    size_t n = 0;
-    for (size_t q = 0; r->file != NULL && q < r->file->n; q++)
-        n += r->row[q] != KR_RE_NO_ROW && kr_re_in_split(a, r->row[q]);
-    return n;
-}
+size_t kr_reeval_rows(const kr_app *a) { return a->re->file != NULL ? a->re->rows : 0; }
 
 /* --- whether they are the right ones ------------------------------------------------------------ */
 

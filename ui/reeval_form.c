@@ -233,7 +233,7 @@ static const char *match_text(kr_source_match m, bool requests) {
     return "";
 }
 
-void kr_reeval_field_note(const kr_app *a, kr_re_field f, char out[KR_RE_TEXT]) {
+void kr_reeval_field_note(kr_app *a, kr_re_field f, char out[KR_RE_TEXT]) {
     int number = find_number(names[f]);
     const char *measured = kr_calib_meta_of(a->calib)->protocol;
     out[0] = '\0';
@@ -369,7 +369,7 @@ void kr_reeval_form(kr_app *a) {
 enum { NAME_W = 11, VALUE_W = 30 };
 
 static void draw_field(kr_view *v, kr_rect in, int y, kr_re_field f) {
-    const kr_app *a = v->a;
+    kr_app *a = v->a;
     bool here = f == (kr_re_field)a->re->field;
     char text[KR_RE_TEXT], note[KR_RE_TEXT];
     int room = in.w >= 76 ? VALUE_W : 24, x = 2 + NAME_W;
@@ -392,7 +392,7 @@ static void draw_field(kr_view *v, kr_rect in, int y, kr_re_field f) {
 }
 
 void kr_draw_form(kr_view *v, kr_rect r) {
-    const kr_app *a = v->a;
+    kr_app *a = v->a;
     char s[160], why[KR_RE_WHY];
     size_t fit = kr_reeval_fitting(a), n = fit < a->re->samples ? fit : a->re->samples;
     kr_rect in = kr_view_pane(v, r, "what will be run", "Enter runs it, Esc leaves it");

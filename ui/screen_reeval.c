@@ -404,6 +404,8 @@ static size_t piece(const char *s, int w) {
     size_t n = 0;
     uint32_t cp;
     int used = 0;
+    if (strlen(s) <= (size_t)w)
+        return strlen(s); /* no character is wider than its bytes */
     while (s[n] != '\0') {
         size_t one = (size_t)kr_text_next(s + n, &cp);
         char c[8] = "";

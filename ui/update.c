@@ -411,6 +411,21 @@ static void move_horizontally(kr_app *a, int by) {
         step_field(a, by);
 }
 
+/* Results belong to the rows of the file as it was; those that are in no file are asked about. */
+static void reload_key(kr_app *a) {
+    kr_stamp now;
+    size_t n = kr_reeval_unwritten(a);
+    bool changed = kr_file_stamp(a->path, &now, NULL) == KR_OK &&
+                   !kr_stamp_equal(&now, kr_calib_stamp(a->calib));
+    if (!changed || (n == 0 && !kr_reeval_sampling(a))) {
+        kr_app_reload(a);
+        return;
+    }
+    kr_prompt_open(&a->prompt, KR_PROMPT_YESNO,
+                   "The file changed; results that are not written would go. Read it? y/N ", "");
+    a->pending = KR_ACT_RELOAD;
+}
+
 void kr_app_act(kr_app *a, kr_action act) {
     switch (act) {
     case KR_ACT_QUIT: quit_key(a); break;
@@ -486,7 +501,7 @@ void kr_app_act(kr_app *a, kr_action act) {
         break;
     case KR_ACT_DELETE: kr_points_delete(a); break;
     case KR_ACT_NOTE: edit_note(a); break;
-    case KR_ACT_RELOAD: kr_app_reload(a); break;
+    case KR_ACT_RELOAD: reload_key(a); break;
     case KR_ACT_MESSAGES: kr_app_show(a, KR_SCREEN_MESSAGES); break;
     case KR_ACT_COMMAND: kr_prompt_open(&a->prompt, KR_PROMPT_COMMAND, ":", ""); break;
     case KR_ACT_REDRAW: a->redraw = true; break;
@@ -565,6 +580,8 @@ static void take_answer(kr_app *a) {
         kr_book_begin(a, KR_BOOK_LOCK);
     else if (act == KR_ACT_CONFIRM)
         kr_book_begin(a, KR_BOOK_CONFIRM);
+    else if (act == KR_ACT_RELOAD)
+        kr_app_reload(a);
     else if (act == KR_PENDING_EVAL)
         kr_reeval_set_asked(a);
     else if (act == KR_PENDING_OPEN)

@@ -288,13 +288,33 @@ static void earlier_jobs_can_be_shown_again(void **state) {
     kr_app_free(a);
 }
 
-static void reading_the_file_again_forgets_what_was_measured(void **state) {
+static void reading_the_file_again_keeps_results_that_still_belong_to_it(void **state) {
     (void)state;
+    char path[] = "/tmp/kvrisk-test-XXXXXX", *text = NULL, command[100];
+    size_t n;
     kr_app *a = open_small(80, 24, KR_LOOK_UTF8, NULL);
-    press(a, "r\nR");
-    expect_seen(a, "no job yet");
-    press(a, "r\n");
+    press(a, "rR");
+    expect_seen(a, "read again: the file is the same");
     expect_seen(a, "12/12");
+    assert_int_equal(kr_file_read(DIR "small.jsonl", 1 << 20, &text, &n, NULL), KR_OK);
+    close(mkstemp(path));
+    assert_int_equal(kr_file_write(path, text, n, true, NULL), KR_OK);
+    snprintf(command, sizeof command, ":open %s\ny:eval model data/samples/mini-llama.gguf\n", path);
+    press(a, command);
+    press(a, ":eval requests " DIR "small-requests.jsonl\n:method snapkv\n:level 60\nr");
+    expect_seen(a, "12/12");
+    text[n - 2] = ' '; /* its last brace: no file that can be read */
+    assert_int_equal(kr_file_write(path, text, n, true, NULL), KR_OK);
+    press(a, "R");
+    expect_seen(a, "The file changed; results that are not written would go. Read it? y/N");
+    press(a, "y"); /* refused, and nothing is lost */
+    expect_seen(a, "12/12");
+    text[n - 2] = '}';
+    assert_int_equal(kr_file_write(path, text, n - 1, true, NULL), KR_OK);
+    press(a, "Ry");
+    expect_seen(a, "no job yet");
+    free(text);
+    unlink(path);
     kr_app_free(a);
 }
 
@@ -724,7 +744,7 @@ int main(void) {
         cmocka_unit_test(a_request_without_text_says_how_many_there_are),
         cmocka_unit_test(the_tolerance_of_the_moment_decides_on_events),
         cmocka_unit_test(earlier_jobs_can_be_shown_again),
-        cmocka_unit_test(reading_the_file_again_forgets_what_was_measured),
+        cmocka_unit_test(reading_the_file_again_keeps_results_that_still_belong_to_it),
         cmocka_unit_test(times_of_a_job_are_means_over_its_requests),
         cmocka_unit_test(w_writes_the_log_where_it_is_shown),
         cmocka_unit_test(the_log_follows_until_one_looks_up),
