@@ -63,9 +63,10 @@ void kr_draw_eval(kr_view *v, kr_rect r) {
     char title[160], s[128];
     policy_label(a, a->method, kr_app_policy(a), s);
     snprintf(title, sizeof title, "re-evaluate %s", s);
-    kr_rect in = kr_view_pane(v, r, title, "on the CPU, in the background");
+    const char *note = r.w >= 76 ? "on the CPU, in the background" : "in the background";
+    kr_rect in = kr_view_pane(v, r, title, note);
     if (a->lay.box.w > 0)
-        kr_frame_divider(v->c, a->lay.box, 0, title, "on the CPU, in the background");
+        kr_frame_divider(v->c, a->lay.box, 0, title, note);
     int x = pair(v, in, 0, 0, "model", e->model[0] != '\0' ? kr_file_name(e->model) : "none");
     snprintf(s, sizeof s, "%.100s", e->requests[0] != '\0' ? kr_file_name(e->requests) : "none");
     pair(v, in, x, 0, "requests", s);
@@ -77,7 +78,8 @@ void kr_draw_eval(kr_view *v, kr_rect r) {
     x = pair(v, in, x, 1, "threads", s);
     snprintf(s, sizeof s, "%.0f s", e->max_seconds);
     x = pair(v, in, x, 1, "limit", s);
-    kr_canvas_str(v->c, in, x, 1, KR_ROLE_VALUE, e->protocol);
+    if (x + kr_text_width(e->protocol) <= in.w) /* else the form has it */
+        kr_canvas_str(v->c, in, x, 1, KR_ROLE_VALUE, e->protocol);
     draw_files(v, in, 2);
 }
 
@@ -215,12 +217,17 @@ void kr_draw_jobs(kr_view *v, kr_rect r) {
         const kr_re_run *u = &e->run[y + from];
         kr_re_sums sums = kr_reeval_sums(a, u);
         policy_label(a, u->method, u->policies[0], name);
-        snprintf(s, sizeof s, "%2d  %-28.28s %4zu/%-4zu %-9.9s %3zu event%s", u->number, name,
-                 u->n_result, u->n_want,
-                 kr_job_state_name(u->job != NULL ? KR_JOB_RUNNING : u->state), sums.events,
-                 sums.events == 1 ? "" : "s");
-        kr_canvas_field(v->c, in, 0, y, in.w, KR_LEFT,
-                        u == kr_reeval_shown(a) ? KR_ROLE_VALUE : KR_ROLE_TEXT, s);
+        const char *state = kr_job_state_name(u->job != NULL ? KR_JOB_RUNNING : u->state);
+        kr_role role = u == kr_reeval_shown(a) ? KR_ROLE_VALUE : KR_ROLE_TEXT;
+        if (in.w >= 60)
+            snprintf(s, sizeof s, "%4zu/%-4zu %-9.9s %3zu event%s", u->n_result, u->n_want, state,
+                     sums.events, sums.events == 1 ? " " : "s");
+        else
+            snprintf(s, sizeof s, "%zu/%zu %s", u->n_result, u->n_want, state);
+        int w = kr_text_width(s);
+        kr_canvas_field(v->c, in, in.w - w, y, w, KR_LEFT, role, s);
+        snprintf(s, sizeof s, "%2d  %s", u->number, name);
+        kr_canvas_field(v->c, in, 0, y, in.w - w - 1, KR_LEFT, role, s);
     }
 }
 
