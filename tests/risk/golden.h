@@ -28,6 +28,21 @@ static inline cJSON *golden_load(void) {
     return root;
 }
 
+/* The whole file, for a group of tests: cmocka_run_group_tests(tests, load, unload). */
+static cJSON *golden;
+
+static inline int load(void **state) {
+    (void)state;
+    golden = golden_load();
+    return golden == NULL;
+}
+
+static inline int unload(void **state) {
+    (void)state;
+    cJSON_Delete(golden);
+    return 0;
+}
+
 static inline const cJSON *golden_get(const cJSON *o, const char *name) {
     return cJSON_GetObjectItemCaseSensitive(o, name);
 }
@@ -58,6 +73,8 @@ static inline kr_dec golden_dec(const char *text, size_t len) {
         fprintf(stderr, "bad decimal %.*s\n", (int)len, text), abort();
     return d;
 }
+
+static inline kr_dec dec(const char *s) { return golden_dec(s, strlen(s)); }
 
 static inline kr_dec golden_decimal(const cJSON *o, const char *name) {
     const char *s = golden_str(o, name);

@@ -11,20 +11,6 @@
 #include "risk/binomial.h"
 #include "tests/risk/golden.h"
 
-static cJSON *golden;
-
-static int load(void **state) {
-    (void)state;
-    golden = golden_load();
-    return golden == NULL;
-}
-
-static int unload(void **state) {
-    (void)state;
-    cJSON_Delete(golden);
-    return 0;
-}
-
 /* A logarithm near 0 has no more absolute accuracy than its tail has. */
 static double ln_error(double got, const cJSON *row, const char *name) {
     const cJSON *v = golden_get(row, name);

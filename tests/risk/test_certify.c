@@ -17,22 +17,6 @@
 #include "risk/tolerance.h"
 #include "tests/risk/golden.h"
 
-static cJSON *golden;
-
-static int load(void **state) {
-    (void)state;
-    golden = golden_load();
-    return golden == NULL;
-}
-
-static int unload(void **state) {
-    (void)state;
-    cJSON_Delete(golden);
-    return 0;
-}
-
-static kr_dec dec(const char *s) { return golden_dec(s, strlen(s)); }
-
 static kr_level level(const char *s) { return kr_level_make(dec(s), 1); }
 
 static void noted(const char *array, int got, int want) {

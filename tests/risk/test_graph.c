@@ -12,22 +12,6 @@
 
 #define MOST 64
 
-static cJSON *golden;
-
-static int load(void **state) {
-    (void)state;
-    golden = golden_load();
-    return golden == NULL;
-}
-
-static int unload(void **state) {
-    (void)state;
-    cJSON_Delete(golden);
-    return 0;
-}
-
-static kr_dec dec(const char *s) { return golden_dec(s, strlen(s)); }
-
 static size_t read_ratios(const cJSON *array, kr_ratio *out) {
     const cJSON *v;
     size_t m = 0;

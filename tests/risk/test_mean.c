@@ -10,22 +10,6 @@
 
 #define MOST 256
 
-static cJSON *golden;
-
-static int load(void **state) {
-    (void)state;
-    golden = golden_load();
-    return golden == NULL;
-}
-
-static int unload(void **state) {
-    (void)state;
-    cJSON_Delete(golden);
-    return 0;
-}
-
-static kr_dec dec(const char *s) { return golden_dec(s, strlen(s)); }
-
 /* Compares where the golden row has the field. */
 static double gap(const cJSON *row, const char *name, double got) {
     double want = golden_num(row, name);

@@ -9,22 +9,6 @@
 #include "risk/mixture.h"
 #include "tests/risk/golden.h"
 
-static cJSON *golden;
-
-static int load(void **state) {
-    (void)state;
-    golden = golden_load();
-    return golden == NULL;
-}
-
-static int unload(void **state) {
-    (void)state;
-    cJSON_Delete(golden);
-    return 0;
-}
-
-static kr_dec dec(const char *s) { return golden_dec(s, strlen(s)); }
-
 static kr_level level(const char *s) { return kr_level_make(dec(s), 1); }
 
 static size_t read_ints(const cJSON *array, int64_t *out) {

@@ -11,8 +11,6 @@
 #include "risk/random.h"
 #include "tests/risk/golden.h"
 
-static kr_dec dec(const char *s) { return golden_dec(s, strlen(s)); }
-
 __extension__ typedef __int128 wide;
 
 static kr_level level(const char *s) { return kr_level_make(dec(s), 1); }
@@ -25,10 +23,8 @@ static double seconds(void) {
 
 static void powers_and_sizes_agree_with_golden_values(void **state) {
     (void)state;
-    cJSON *golden = golden_load();
     const cJSON *row;
     int powers = 0, sizes = 0;
-    assert_non_null(golden);
     cJSON_ArrayForEach (row, golden_get(golden, "power_binomial")) {
         double r = strtod(golden_str(row, "R"), NULL);
         double p = kr_plan_power(golden_int(row, "n"), golden_int(row, "kmax"), r);
@@ -50,7 +46,6 @@ static void powers_and_sizes_agree_with_golden_values(void **state) {
            (seconds() - t0) * 1e3 / sizes);
     assert_int_equal(powers, 56);
     assert_int_equal(sizes, 12);
-    cJSON_Delete(golden);
 }
 
 /* The published table of requests needed: eps, delta over a number of claims, true risk, power. */
@@ -200,5 +195,5 @@ int main(void) {
         cmocka_unit_test(searches_end),
         cmocka_unit_test(more_requests_at_the_same_rate),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, load, unload);
 }

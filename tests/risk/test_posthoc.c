@@ -11,22 +11,6 @@
 #include "risk/posthoc.h"
 #include "tests/risk/golden.h"
 
-static cJSON *golden;
-
-static int load(void **state) {
-    (void)state;
-    golden = golden_load();
-    return golden == NULL;
-}
-
-static int unload(void **state) {
-    (void)state;
-    cJSON_Delete(golden);
-    return 0;
-}
-
-static kr_dec dec(const char *s) { return golden_dec(s, strlen(s)); }
-
 static int64_t nano_of(const char *s) {
     int64_t v = 0;
     assert_true(kr_dec_nano(dec(s), &v));
