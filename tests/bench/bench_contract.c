@@ -2,15 +2,9 @@
  * "name value" lines for tests/bench/contract.py to put beside the same procedure in NumPy. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "verdict/verdict.h"
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void die(const kr_error *e) {
     fprintf(stderr, "%s\n", e->msg);
@@ -34,7 +28,7 @@ static long peak_kib(void) {
 /* Seconds per contract change while one value moves through `steps` values never seen before. */
 static double sweep(kr_analysis *a, int value, int steps) {
     kr_error e;
-    double start = now();
+    double start = kr_clock();
     for (int i = 0; i < steps; i++) {
         kr_contract k = kr_analysis_home(a);
         if (value == 0)
@@ -46,7 +40,7 @@ static double sweep(kr_analysis *a, int value, int steps) {
         if (kr_analysis_set(a, k, &e) != KR_OK)
             die(&e);
     }
-    return (now() - start) / steps;
+    return (kr_clock() - start) / steps;
 }
 
 /* Certified retention per method at a few contracts: the other side must agree. */
@@ -69,10 +63,10 @@ int main(int argc, char **argv) {
     kr_error e;
     if (argc != 2)
         return 2;
-    double start = now();
+    double start = kr_clock();
     if (kr_calib_load(argv[1], &c, &e) != KR_OK)
         die(&e);
-    printf("load %.6f\n", now() - start);
+    printf("load %.6f\n", kr_clock() - start);
     printf("peak_kib %ld\n", peak_kib());
     if (kr_analysis_new(c, (kr_analysis_options){.split = KR_SPLIT_CAL}, &a, &e) != KR_OK)
         die(&e);

@@ -6,15 +6,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "ui/model.h"
 
 enum { PRESSES = 2000 };
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int by_size(const void *x, const void *y) {
     double a = *(const double *)x, b = *(const double *)y;
@@ -33,11 +28,11 @@ static double percentile(kr_app *a, kr_canvas *c, bool job) {
             kr_app_show(a, KR_SCREEN_MAIN);
         }
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-        double start = now();
+        double start = kr_clock();
         kr_app_hear(a);
         kr_app_type(a, (char[]){keys[(size_t)i % (sizeof keys - 1)], '\0'});
         kr_app_view(a, c, &x, &y);
-        took[i] = now() - start;
+        took[i] = kr_clock() - start;
     }
     qsort(took, PRESSES, sizeof *took, by_size);
     return took[PRESSES * 99 / 100];
@@ -55,13 +50,13 @@ int main(int argc, char **argv) {
     kr_app_resize(a, 120, 36);
     snprintf(a->re->program, sizeof a->re->program, "%s", argv[1]);
     kr_app_show(a, KR_SCREEN_REEVAL);
-    double start = now();
+    double start = kr_clock();
     kr_app_type(a, "r");
     while (kr_app_busy(a) && kr_reeval_shown(a)->n_result == 0) {
         kr_app_hear(a);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    double first = now() - start;
+    double first = kr_clock() - start;
     kr_app_wait(a);
     kr_app_show(a, KR_SCREEN_MAIN);
     double quiet = percentile(a, c, false), busy = percentile(a, c, true);

@@ -8,21 +8,15 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../engine/genmodel.h"
+#include "base/clock.h"
 #include "sample/eval.h"
 
 enum { PROMPT = 2048, LEVELS = 13, METHODS = 4, ARMS = LEVELS * METHODS };
 
 static const char *const methods[METHODS] = {"snapkv", "adakv", "defensivekv", "layer_defensivekv"};
-
-static double now(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
 
 static void need(kr_status st, const kr_error *e) {
     if (st == KR_OK)
@@ -58,7 +52,7 @@ static double separate(const kr_model *m, kr_run *r, const kr_evict_spec *arm, c
     kr_error e;
     const kr_geometry *g = &m->geo;
     size_t n = PROMPT - 1, w = arm->policy->window(&arm->params);
-    double start = now();
+    double start = kr_clock();
     kr_kv *full, *kv;
     kr_taps *taps;
     kr_scores *s;
@@ -79,7 +73,7 @@ static double separate(const kr_model *m, kr_run *r, const kr_evict_spec *arm, c
         need(kr_run_step(r, 1, &kv, &next, logits, NULL, &e), &e);
         next = kr_run_argmax(logits, g->vocab);
     }
-    double spent = now() - start;
+    double spent = kr_clock() - start;
     free(logits);
     kr_kv_free(kv);
     kr_scores_free(s);
@@ -107,9 +101,9 @@ static void compare(const kr_model *m, size_t threads, size_t answer, size_t eve
         if (measured % 4 != 0) /* in turns, so that both see the same machine */
             continue;
         kr_eval_result_free(res);
-        double start = now();
+        double start = kr_clock();
         need(kr_eval_tokens(ev, t, PROMPT, 0, answer, 1, &res, &e), &e);
-        start = now() - start;
+        start = kr_clock() - start;
         shared = start < shared ? start : shared;
     }
     apart *= (double)ARMS / (double)measured;
@@ -196,9 +190,9 @@ static void scoring(const kr_model *m, size_t threads) {
             kr_kv_clear(kv);
             kr_taps_clear(taps);
             kr_taps_clear(none);
-            double start = now();
+            double start = kr_clock();
             need(kr_run_prefill(r, kv, t, PROMPT, NULL, NULL, NULL, with ? taps : none, &e), &e);
-            start = now() - start;
+            start = kr_clock() - start;
             double *best = with ? &tapped : &plain;
             *best = start < *best ? start : *best;
         }
@@ -218,11 +212,11 @@ static void scoring(const kr_model *m, size_t threads) {
                                  .shared = &shared};
             kr_scores *s;
             kr_keep *k;
-            double a = now();
+            double a = kr_clock();
             need(kr_evict_score(&spec, &in, &s, &e), &e);
-            double b = now();
+            double b = kr_clock();
             need(kr_evict_select(&spec, &in, s, &k, &e), &e);
-            double c = now();
+            double c = kr_clock();
             score = b - a < score ? b - a : score;
             select = c - b < select ? c - b : select;
             kr_scores_free(s);
@@ -247,9 +241,9 @@ static double step_time(kr_run *r, kr_kv *kv, size_t steps, float *logits) {
     double best = 1e9;
     int32_t next = 5;
     for (size_t i = 0; i < steps; i++) {
-        double start = now();
+        double start = kr_clock();
         need(kr_run_step(r, 1, &kv, &next, logits, NULL, &e), &e);
-        start = now() - start;
+        start = kr_clock() - start;
         best = start < best ? start : best;
     }
     kr_kv_pop(kv, steps);

@@ -3,15 +3,9 @@
  * not in it. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "ui/app.h"
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 typedef struct {
     double sum, worst, later; /* later: slowest second frame, with what was put off */
@@ -22,10 +16,10 @@ typedef struct {
 static void press(kr_app *a, kr_canvas *c, char key, timing *t) {
     int x, y;
     char text[2] = {key, '\0'};
-    double start = now();
+    double start = kr_clock();
     kr_app_type(a, text);
     kr_app_view(a, c, &x, &y);
-    double s = now() - start;
+    double s = kr_clock() - start;
     t->sum += s;
     t->count++;
     if (s > t->worst) {
@@ -34,11 +28,11 @@ static void press(kr_app *a, kr_canvas *c, char key, timing *t) {
     }
     if (!kr_app_waiting(a))
         return;
-    start = now();
+    start = kr_clock();
     kr_app_settle(a);
     kr_app_view(a, c, &x, &y);
-    if (now() - start > t->later)
-        t->later = now() - start;
+    if (kr_clock() - start > t->later)
+        t->later = kr_clock() - start;
 }
 
 /* Sweeps each contract value, moves through methods and levels, and undoes. */

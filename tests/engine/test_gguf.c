@@ -1,19 +1,13 @@
 #include "help.h"
 
 #include <sys/resource.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "engine/model.h"
 
 static const char *odd_dir(void) {
     return access("../shared/real/gguf_odd/manifest.json", R_OK) == 0 ? "../shared/real/gguf_odd"
                                                                       : "tests/fixtures/gguf_odd";
-}
-
-static double now(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
 /* One line of the table; false when the verdict is wrong. */
@@ -22,9 +16,9 @@ static bool judge(const char *dir, const char *file, const char *expected, const
     snprintf(path, sizeof path, "%s/%s", dir, file);
     kr_error e = {0};
     kr_model *m = NULL;
-    double t = now();
+    double t = kr_clock();
     kr_status st = kr_model_open(path, &m, &e);
-    t = now() - t;
+    t = kr_clock() - t;
     const char *verdict = st == KR_OK ? "accept" : "reject";
     bool ok = strstr(expected, verdict) != NULL && t < 1.0;
     if (st != KR_OK)

@@ -4,8 +4,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include <time.h>
 
+#include "base/clock.h"
 #include "risk/binomial.h"
 #include "risk/plan.h"
 #include "risk/random.h"
@@ -14,12 +14,6 @@
 __extension__ typedef __int128 wide;
 
 static kr_level level(const char *s) { return kr_level_make(dec(s), 1); }
-
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void powers_and_sizes_agree_with_golden_values(void **state) {
     (void)state;
@@ -31,7 +25,7 @@ static void powers_and_sizes_agree_with_golden_values(void **state) {
         assert_true(golden_rel(p, golden_num(row, "power")) <= 1e-12);
         powers++;
     }
-    double t0 = seconds();
+    double t0 = kr_clock();
     cJSON_ArrayForEach (row, golden_get(golden, "sample_size")) {
         kr_plan_size s;
         double r = strtod(golden_str(row, "R"), NULL), power = strtod(golden_str(row, "power"), NULL);
@@ -43,7 +37,7 @@ static void powers_and_sizes_agree_with_golden_values(void **state) {
         sizes++;
     }
     printf("note: power_binomial: %d entries; sample_size: %d entries, %.1f ms each\n", powers, sizes,
-           (seconds() - t0) * 1e3 / sizes);
+           (kr_clock() - t0) * 1e3 / sizes);
     assert_int_equal(powers, 56);
     assert_int_equal(sizes, 12);
 }
@@ -146,10 +140,10 @@ static void searches_end(void **state) {
     static const double part[] = {0.2, 0.9, KR_PLAN_CLOSEST};
     for (size_t i = 0; i < sizeof eps / sizeof *eps; i++)
         for (size_t k = 0; k < sizeof part / sizeof *part; k++) {
-            double t0 = seconds();
+            double t0 = kr_clock();
             assert_int_equal(kr_plan_needed(part[k] * kr_dec_double(dec(eps[i])), 0.8, dec(eps[i]), l, 1,
                                             KR_BINOM_N_MAX, &s, NULL), KR_OK);
-            slowest = fmax(slowest, seconds() - t0);
+            slowest = fmax(slowest, kr_clock() - t0);
         }
     printf("note: the slowest of 18 searches up to 1e9 requests took %.0f ms\n", slowest * 1e3);
 }
@@ -175,14 +169,14 @@ static void more_requests_at_the_same_rate(void **state) {
                 assert_true((k * n + 1199) / 1200 > kr_kmax(n, eps, d));
             assert_true((k * (1200 + more) + 1199) / 1200 <= kr_kmax(1200 + more, eps, d));
         }
-    double t0 = seconds();
+    double t0 = kr_clock();
     more = kr_plan_more(49700, 1000000, eps, d, 1, KR_BINOM_N_MAX);
     /* 1.64^2 0.05 0.95 / 0.0003^2, by the normal law */
     assert_true(fabs((double)(more + 1000000) / 1428000 - 1) < 0.02);
     assert_true((wide)49700 * (1000000 + more) <= (wide)1000000 * kr_kmax(1000000 + more, eps, d));
     int64_t far = kr_plan_more(499990, 10000000, eps, d, 1, KR_BINOM_N_MAX);
     printf("note: 49700 of a million at 5 %%: %lld more would do; 499990 of ten million: %lld; %.0f ms\n",
-           (long long)more, (long long)far, (seconds() - t0) * 1e3);
+           (long long)more, (long long)far, (kr_clock() - t0) * 1e3);
     assert_true(more > 0 && far == KR_PLAN_BEYOND);
 }
 

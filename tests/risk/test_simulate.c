@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "risk/binomial.h"
 #include "risk/family.h"
 #include "risk/random.h"
@@ -352,12 +352,6 @@ static void impossible_setups_are_refused(void **state) {
     free(w);
 }
 
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void speed_is_noted(void **state) {
     (void)state;
     world *w = new_world(6, 61);
@@ -366,10 +360,10 @@ static void speed_is_noted(void **state) {
     kr_sim_tally *t = NULL;
     assert_int_equal(kr_sim_new(&p, &s, NULL), KR_OK);
     kr_sim_tally_new(s, &t, NULL);
-    double t0 = seconds();
+    double t0 = kr_clock();
     kr_sim_run(s, 0, 2000, t, NULL);
     printf("note: 20000 draws of 600 requests x 52 candidates: %.2f s on one core\n",
-           (seconds() - t0) * 10);
+           (kr_clock() - t0) * 10);
     kr_sim_tally_free(t);
     kr_sim_free(s);
     free(w);

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "ui/job.h"
 
 typedef struct {
@@ -31,12 +32,6 @@ static void take(void *arg, char *line, size_t len, bool cut) {
     snprintf(h->all + used, sizeof h->all - used, "%.100s|", line);
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 2 * 1000 * 1000}, NULL); }
 
 static kr_job *shell(const char *script, kr_job_limits limits) {
@@ -49,9 +44,9 @@ static kr_job *shell(const char *script, kr_job_limits limits) {
 }
 
 static kr_job_state finish(kr_job *j, heard *h, double most) {
-    double began = now();
+    double began = kr_clock();
     kr_job_state s;
-    while ((s = kr_job_poll(j, take, h)) == KR_JOB_RUNNING && now() - began < most)
+    while ((s = kr_job_poll(j, take, h)) == KR_JOB_RUNNING && kr_clock() - began < most)
         nap();
     return s;
 }
@@ -61,7 +56,7 @@ static bool gone(long pid) { return kill((pid_t)pid, 0) != 0 && errno == ESRCH; 
 /* Reads "pid N" from a child that tells it. */
 static long told_pid(kr_job *j, heard *h) {
     long pid = -1;
-    for (double t = now(); pid < 0 && now() - t < 5; nap()) {
+    for (double t = kr_clock(); pid < 0 && kr_clock() - t < 5; nap()) {
         kr_job_poll(j, take, h);
         sscanf(h->all, "pid %ld", &pid);
     }
@@ -133,7 +128,7 @@ static void cancel_ends_the_whole_group(void **state) {
     assert_true(grandchild > 0);
     kr_job_cancel(j);
     assert_int_equal(finish(j, &h, 5), KR_JOB_CANCELED);
-    for (double t = now(); !gone(grandchild) && now() - t < 3; nap())
+    for (double t = kr_clock(); !gone(grandchild) && kr_clock() - t < 3; nap())
         continue;
     assert_true(gone(grandchild));
     kr_job_free(j);
@@ -144,10 +139,10 @@ static void a_child_that_is_deaf_to_term_is_killed_after_three_seconds(void **st
     heard h = {0};
     kr_job *j = shell("trap '' TERM; echo pid $$; while :; do sleep 0.05; done", (kr_job_limits){0});
     assert_true(told_pid(j, &h) > 0);
-    double began = now();
+    double began = kr_clock();
     kr_job_cancel(j);
     assert_int_equal(finish(j, &h, 8), KR_JOB_CANCELED);
-    double took = now() - began;
+    double took = kr_clock() - began;
     assert_true(took >= 2.5 && took < 6);
     assert_string_equal(kr_job_end(j), "signal 9");
     kr_job_free(j);
@@ -180,12 +175,12 @@ static void a_flood_is_taken_in_portions_and_an_endless_line_is_cut(void **state
     heard h = {0};
     kr_job *j = shell("i=0; while [ $i -lt 300 ]; do printf '%0100000d\\n' 7; i=$((i+1)); done",
                       (kr_job_limits){0});
-    double slowest = 0, began = now();
+    double slowest = 0, began = kr_clock();
     kr_job_state s = KR_JOB_RUNNING;
-    while (s == KR_JOB_RUNNING && now() - began < 30) {
-        double t = now();
+    while (s == KR_JOB_RUNNING && kr_clock() - began < 30) {
+        double t = kr_clock();
         s = kr_job_poll(j, take, &h);
-        slowest = now() - t > slowest ? now() - t : slowest;
+        slowest = kr_clock() - t > slowest ? kr_clock() - t : slowest;
     }
     assert_int_equal(s, KR_JOB_DONE);
     assert_int_equal(h.lines, 300);
