@@ -96,12 +96,13 @@ static void mode_cells(const kr_app *a, const kr_mode_line *l, bool brief, cells
         snprintf(out->most, sizeof out->most, "-");
 }
 
-static void best_cells(const kr_app *a, const kr_best *b, int claim, bool brief, cells *out) {
-    double delta = kr_level_double(kr_contract_level(
-        &(kr_contract){.confidence = kr_analysis_contract(a->an).confidence},
-        claim == KR_CLAIM_FAMILY ? (int64_t)kr_calib_methods(a->calib) : 1));
-    snprintf(out->level, sizeof out->level, "%.*g", brief ? 2 : 3, delta);
-    snprintf(out->most, sizeof out->most, "-");
+static void best_cells(const kr_app *a, const kr_best *b, bool brief, cells *out) {
+    snprintf(out->level, sizeof out->level, "%.*g", brief ? 2 : 3, kr_level_double(b->level));
+    if (b->max_events >= 0)
+        snprintf(out->most, sizeof out->most, "%lld of %lld", (long long)b->max_events,
+                 (long long)kr_analysis_n(a->an));
+    else
+        snprintf(out->most, sizeof out->most, "none");
     snprintf(out->kept, sizeof out->kept, "full KV");
     if (b->any)
         kr_level_label(a, b->method, b->candidate, out->kept);
@@ -137,7 +138,7 @@ static void fill_cells(const kr_app *a, int claim, bool brief, cells *out) {
     if (claim < KR_MODES)
         mode_cells(a, &x->line, brief, out);
     else
-        best_cells(a, &x->best, claim, brief, out);
+        best_cells(a, &x->best, brief, out);
 }
 
 static void draw_row(kr_view *v, kr_rect in, int y, int claim, bool selected, const columns *c) {

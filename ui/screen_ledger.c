@@ -258,12 +258,10 @@ static void lock_cells(const kr_book *b, const kr_ledger_entry *e, cells *s) {
         snprintf(s->result, sizeof s->result, "%lld looks", (long long)e->looks);
 }
 
-/* "keydiff 30" without the name, which stands beside it. */
+/* "keydiff 30 %" without the name, which stands beside it. */
 static void result_of(const char *result, char *out, size_t cap) {
-    const char *level = strrchr(result, ' ');
-    level = level != NULL ? level + 1 : result;
-    bool number = *level >= '0' && *level <= '9';
-    snprintf(out, cap, "%s%s", strcmp(level, "FULL") == 0 ? "full KV" : level, number ? " %" : "");
+    const char *level = strchr(result, ' ');
+    snprintf(out, cap, "%s", level != NULL ? level + 1 : result);
 }
 
 static void fill_cells(const kr_book *b, const kr_ledger_entry *e, cells *s) {

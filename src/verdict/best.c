@@ -25,7 +25,7 @@ kr_status kr_best_overall(kr_analysis *a, bool family, kr_best *out, kr_error *e
     size_t methods = kr_calib_methods(c);
     const kr_home *h = kr_analysis_home_info(a);
     const bool *member = h->family && h->kind == KR_HOME_FILE ? kr_analysis_declared(a)->member : NULL;
-    kr_best b = {.share = 1, .candidate = -1, .covered = family || methods == 1};
+    kr_best b = {.share = 1, .candidate = -1, .max_events = -1, .covered = family || methods == 1};
     double attained = 0;
     for (size_t i = 0; i < methods; i++) {
         kr_point p;
@@ -33,10 +33,13 @@ kr_status kr_best_overall(kr_analysis *a, bool family, kr_best *out, kr_error *e
         if (st != KR_OK)
             return st;
         attained = kr_p_value(p.max_events, kr_analysis_n(a), k.risk);
+        if (!b.any)
+            b.level = p.level, b.max_events = p.max_events;
         double share = kr_share_kept(c, i, p.certified);
         bool may = !family || member == NULL || member[i]; /* one of those that were declared */
         if (may && p.certified >= 0 && better(share, &b))
-            b.any = true, b.method = i, b.candidate = p.certified, b.share = share;
+            b = (kr_best){.any = true, .method = i, .candidate = p.certified, .share = share,
+                          .covered = b.covered, .level = p.level, .max_events = p.max_events};
     }
     b.error = b.covered ? kr_level_double(kr_contract_level(&k, 1))
                         : kr_family_naive_error(attained, (int64_t)methods);

@@ -14,6 +14,8 @@ typedef struct {
                          state of the lines */
     double error;     /* P[the pick breaks the contract] at most: delta where covered, else that of M
                          independent lines at the boundary, 1 - (1 - attained level)^M */
+    kr_level level;     /* of the pick's line: its share of delta where covered, else all of it */
+    int64_t max_events; /* at that level; -1: none would do */
     kr_state state;
 } kr_best;
 

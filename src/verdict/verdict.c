@@ -420,7 +420,7 @@ kr_status kr_analysis_at_mode(kr_analysis *a, size_t method, bool family, kr_con
     if (a->refused)
         refuse_line(&l);
     *out = (kr_point){l.certified, l.empirical, limits.kmax, l.certified_events, l.stopped_events,
-                      l.stopped};
+                      l.stopped, limits.level};
     return KR_OK;
 }
 
@@ -439,7 +439,7 @@ kr_status kr_analysis_walk_limits(kr_analysis *a, size_t method, kr_dec toleranc
     if (a->refused)
         refuse_line(&l);
     *out = (kr_point){l.certified, l.empirical, limits->kmax, l.certified_events, l.stopped_events,
-                      l.stopped};
+                      l.stopped, limits->level};
     return KR_OK;
 }
 

@@ -161,6 +161,7 @@ typedef struct {
     int certified, empirical;
     int64_t max_events, certified_events, stopped_events;
     int stopped;
+    kr_level level; /* that the walk was at */
 } kr_point;
 kr_status kr_analysis_at(kr_analysis *a, size_t method, kr_contract contract, kr_point *out,
                          kr_error *err);
