@@ -43,6 +43,13 @@ for m in shown:
         assert keep[mode] >= keep["events"], (m, mode)
     assert family[m]["retention"] >= keep["events"]
 
+# What the sample's README says of it.
+table = open("data/samples/README.md").read()
+pc = lambda r: "full KV" if r == 1 else f"{round(100 * r)} %"
+for m in ("snapkv", "adakv", "defensivekv", "layer_defensivekv", "keydiff"):
+    row = [c["events", m]["retention"], family[m]["retention"]] + [c[mode, m]["retention"] for mode in HARDER]
+    assert f"| {m} | " + " | ".join(map(pc, row)) + " |" in table, (m, row)
+
 # --- simulated sets -------------------------------------------------------------------------------
 def risks(): return np.array([0.0508 * 1.25 ** (j - 6) for j in range(13)])
 
