@@ -215,7 +215,7 @@ static void run_eval(kr_app *a, const char *arg) {
     kr_reeval_set(a, name, arg + used);
 }
 
-static const char *const sim_words[] = {"draws", "n", "seed", NULL};
+static const char *const sim_words[] = {"draws", "n", "seed", "threads", NULL};
 
 static void run_sim(kr_app *a, const char *arg) {
     char name[32] = "";
@@ -262,7 +262,7 @@ static const command table[] = {
     {"mapcsv", "FILE", "write the map as CSV", run_map, NULL},
     {"eval", "NAME VALUE", "how to re-evaluate: model, requests, samples, seed, ...",
      run_eval, eval_words},
-    {"sim", "NAME N", "simulate with other draws, n (requests per draw), seed", run_sim, sim_words},
+    {"sim", "NAME N", "simulate with other draws, n (per draw), seed, threads", run_sim, sim_words},
     {"cancel", "", "cancel the job", run_cancel, NULL},
     {"results", "FILE", "write re-evaluated results as a calibration file", run_results, NULL},
     {"print", "FILE", "write this screen as text", run_print, NULL},

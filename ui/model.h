@@ -174,6 +174,7 @@ struct kr_app {
     struct {                   /* what :sim asked for; draws 0: nothing yet */
         int64_t draws, n, seed;
     } sim_want, sim_had;
+    int sim_threads;           /* 0: all cores but one */
     bool sim_ended;
     char sim_failed[512];      /* why none could be begun, "" none failed */
     kr_claims claims;

@@ -17,7 +17,7 @@ void kr_sim_stop(kr_app *a);
 bool kr_sim_running(const kr_app *a);
 bool kr_sim_wanted(const kr_app *a); /* the next tick begins one */
 bool kr_sim_tick(kr_app *a); /* new numbers are there */
-void kr_sim_set(kr_app *a, const char *name, const char *value); /* :sim draws|n|seed N */
+void kr_sim_set(kr_app *a, const char *name, const char *value); /* :sim draws|n|seed|threads N */
 void kr_draw_simulate(kr_view *v, kr_rect r);
 
 /* Policy: the selected level against the marked one, or the level above; "" when there is none. */

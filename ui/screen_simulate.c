@@ -31,9 +31,10 @@ static bool same_setting(const kr_app *a) {
 void kr_sim_begin(kr_app *a) {
     kr_error err;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int threads = a->sim_threads > 0 ? a->sim_threads : cores > 1 ? (int)cores - 1 : 1;
     want_something(a);
     kr_simrun_options o = {.draws = a->sim_want.draws, .n = a->sim_want.n, .seed = (uint64_t)a->sim_want.seed,
-                           .threads = cores > 1 ? (int)cores - 1 : 1};
+                           .threads = threads};
     kr_simrun_free(a->sim);
     a->sim = NULL;
     a->sim_contract = kr_analysis_contract(a->an);
@@ -86,6 +87,7 @@ void kr_sim_set(kr_app *a, const char *name, const char *value) {
     errno = 0;
     long long v = *value >= '0' && *value <= '9' ? strtoll(value, &end, 10) : -1;
     bool whole = end != NULL && *end == '\0' && errno == 0;
+    int64_t threads = 0;
     want_something(a);
     const struct {
         const char *name;
@@ -93,7 +95,8 @@ void kr_sim_set(kr_app *a, const char *name, const char *value) {
         int64_t *to;
     } what[] = {{"draws", 1, 1000000000, &a->sim_want.draws},
                 {"n", 1, KR_SIM_N_MAX, &a->sim_want.n},
-                {"seed", 0, INT64_MAX, &a->sim_want.seed}};
+                {"seed", 0, INT64_MAX, &a->sim_want.seed},
+                {"threads", 1, 64, &threads}};
     for (size_t i = 0; i < sizeof what / sizeof *what; i++) {
         if (strcmp(what[i].name, name) != 0)
             continue;
@@ -102,11 +105,12 @@ void kr_sim_set(kr_app *a, const char *name, const char *value) {
             return;
         }
         *what[i].to = v;
+        a->sim_threads = threads > 0 ? (int)threads : a->sim_threads;
         if (a->screen != KR_SCREEN_SIMULATE)
             kr_app_show(a, KR_SCREEN_SIMULATE);
         return;
     }
-    kr_app_say(a, true, ":sim draws N, :sim n N, :sim seed N");
+    kr_app_say(a, true, ":sim draws N, :sim n N, :sim seed N, :sim threads N");
 }
 
 /* --- rules ------------------------------------------------------------------------------------ */

@@ -70,6 +70,7 @@ grep -q 'drawn one by one, as if independent' "$d/out" || fail "does not say tha
 screen() { keys=$1 size=$2; shift 2; ./kvrisk --print simulate --size "$size" --keys "$keys" "$@" >"$d/screen" || fail "screen"; }
 screen ":sim n 1400
 :sim draws 500
+:sim threads 3
 :sim seed 7
 " 80x24 data/samples/mini-ruler.jsonl
 grep -q '500 of 500 draws of 1,400 requests, 200 of each task, seed 7' "$d/screen" || fail "$(cat "$d/screen")"
