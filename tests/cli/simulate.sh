@@ -94,12 +94,19 @@ screen "" 200x60 --ascii "$d/even.jsonl"
 LC_ALL=C grep -q '[^ -~]' "$d/screen" && fail "not ASCII: $(cat "$d/screen")"
 
 # Ctrl-C keeps what there is, says so, and the counts are those of the draws made.
-./kvrisk simulate "$d/even.jsonl" --draws 1000000000 --n 3000 --json >"$d/cut.json" 2>"$d/err" &
-pid=$!
-sleep 0.4
-# A background job of a script ignores SIGINT; the program sets its own handler.
-kill -INT $pid
-wait $pid; [ $? = 1 ] || fail "interrupted: exit status"
+# A background job of a script ignores SIGINT until the program sets its own handler.
+for wait in 0.4 2 5; do
+    ./kvrisk simulate "$d/even.jsonl" --draws 1000000000 --n 3000 --json >"$d/cut.json" 2>"$d/err" &
+    pid=$!
+    sleep $wait
+    for i in $(seq 200); do
+        kill -INT $pid 2>/dev/null
+        sleep 0.1
+        [ -s "$d/err" ] && break
+    done
+    wait $pid; [ $? = 1 ] || fail "interrupted: exit status"
+    grep -q 'interrupted before the first draw' "$d/err" || break
+done
 grep -q 'interrupted: the figures are of [0-9]* of the 1000000000 draws' "$d/err" || fail "$(cat "$d/err")"
 
 "$python" - "$d" <<'P' || exit 1
