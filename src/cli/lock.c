@@ -43,6 +43,18 @@ static int set_values(const kr_cli_args *a, const kr_study *s, kr_contract *k) {
     return KR_EXIT_OK;
 }
 
+/* What was entered, and what it will be tested on as the file is. */
+static void report(const kr_study *s) {
+    char left[KR_DEC_TEXT];
+    size_t rows;
+    printf("lock %zu entered; %s of the error budget is left\n", s->ledger.n,
+           kr_dec_text(kr_study_budget_of(s).left, left));
+    if (kr_study_fresh(s, &rows, NULL) == KR_OK && rows > 0)
+        printf("it will be tested on %zu requests that were not opened\n", rows);
+    else
+        printf("no request is left that was not opened: it will be exploratory until the file grows\n");
+}
+
 static int run(const kr_cli_args *a, kr_ledger_entry *lock, const char *path) {
     kr_error e;
     kr_study s;
@@ -54,11 +66,8 @@ static int run(const kr_cli_args *a, kr_ledger_entry *lock, const char *path) {
         if (st != KR_OK)
             status = say(st == KR_EINVAL ? KR_EXIT_USAGE : KR_EXIT_ERROR, e.msg);
     }
-    if (status == KR_EXIT_OK) {
-        char left[KR_DEC_TEXT];
-        printf("lock %zu entered; %s of the error budget is left\n", s.ledger.n,
-               kr_dec_text(kr_study_budget_of(&s).left, left));
-    }
+    if (status == KR_EXIT_OK)
+        report(&s);
     kr_study_close(&s);
     return status;
 }

@@ -327,6 +327,9 @@ kr_status kr_ledger_append(const char *path, kr_ledger *l, const kr_ledger_entry
                            kr_error *err) {
     kr_buf b = {0}, line = {0};
     kr_ledger_entry e = *entry;
+    if (l->n >= KR_LEDGER_ENTRIES_MAX)
+        return kr_fail(err, KR_EFORMAT, "%s: it has %d entries, the most there can be", path,
+                       KR_LEDGER_ENTRIES_MAX);
     kr_ledger_entry *grown = realloc(l->entry, (l->n + 1) * sizeof *grown);
     if (grown == NULL)
         return kr_fail(err, KR_ENOMEM, "out of memory");

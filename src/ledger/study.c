@@ -493,6 +493,16 @@ static kr_status choose(const kr_study *s, int64_t lock, chosen *x, kr_error *er
     return x->n > 0 ? KR_OK : kr_fail(err, KR_EFORMAT, "no rows are left for confirming");
 }
 
+kr_status kr_study_fresh(const kr_study *s, size_t *rows, kr_error *err) {
+    chosen x = {.keep = calloc(kr_calib_rows(s->calib) + 1, sizeof *x.keep)};
+    if (x.keep == NULL)
+        return kr_fail(err, KR_ENOMEM, "out of memory");
+    kr_status st = choose(s, (int64_t)s->ledger.n + 1, &x, err);
+    free(x.keep);
+    *rows = st == KR_OK && x.why == NULL ? x.n : 0;
+    return st;
+}
+
 /* Whether rows that this lock is tested on have other utilities now than when an entry opened them. */
 static kr_status check_outcomes(const kr_study *s, const kr_ledger_entry *lock, chosen *x, kr_error *err) {
     size_t n = 0, cap = s->ledger.n;

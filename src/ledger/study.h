@@ -66,6 +66,10 @@ kr_lock_use kr_study_use_of(const kr_study *s, const kr_ledger_entry *lock);
 /* Enters a lock. KR_EINVAL when its delta exceeds what is left, or for a method that is not there. */
 kr_status kr_study_lock(kr_study *s, const kr_ledger_entry *lock, kr_error *err);
 
+/* Rows that a lock made now would be tested on, 0 where all were opened before (then it is exploratory
+ * until the file grows). */
+kr_status kr_study_fresh(const kr_study *s, size_t *rows, kr_error *err);
+
 /* A lock tested. */
 typedef struct {
     kr_calib *c; /* the rows tested */

@@ -35,6 +35,7 @@ lacks 'LOCKED' out
 
 # lock and confirm
 status 0 ./kvrisk lock "$f" --method keydiff
+has 'it will be tested on 450 requests that were not opened' out
 status 0 ./kvrisk confirm "$f" -o "$tmp/c1.json"
 has 'LOCKED: The contract locked on' out
 has 'of the 450 calibration requests' out
@@ -63,6 +64,7 @@ status 2 ./kvrisk lock "$f" --method keydiff --looks 2x
 
 # a second look: locked after the rows were opened
 status 0 ./kvrisk lock "$f" --method snapkv
+has 'it will be exploratory until the file grows' out
 status 3 ./kvrisk confirm "$f" -o "$tmp/c2.json"
 has 'opened before this contract was locked' out
 lacks 'LOCKED:' out
