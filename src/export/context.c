@@ -17,14 +17,15 @@ static void put_ratio(kr_buf *b, kr_ratio r) {
 }
 
 void kr_export_weights(const kr_calib *c, const kr_ratio *w, kr_buf *b) {
-    kr_buf_puts(b, "{");
+    kr_buf_puts(b, "[");
     for (size_t t = 0; t < kr_calib_tasks(c); t++) {
-        kr_buf_puts(b, t > 0 ? "," : "");
+        kr_buf_puts(b, t > 0 ? ",{\"task\":" : "{\"task\":");
         kr_json_put_string(b, kr_calib_task(c, t));
-        kr_buf_puts(b, ":");
+        kr_buf_puts(b, ",\"weight\":");
         put_ratio(b, w[t]);
+        kr_buf_puts(b, "}");
     }
-    kr_buf_puts(b, "}");
+    kr_buf_puts(b, "]");
 }
 
 static void put_strata(const kr_analysis *a, kr_buf *b) {
@@ -216,14 +217,13 @@ void kr_export_tasks(kr_analysis *a, size_t method, kr_buf *b) {
     free(rows);
 }
 
-static void put_reach(const kr_calib *c, const double *reach, kr_buf *b) {
-    kr_buf_puts(b, "{");
-    for (size_t t = 0; t < kr_calib_tasks(c); t++) {
-        kr_buf_puts(b, t > 0 ? "," : "");
-        kr_json_put_string(b, kr_calib_task(c, t));
-        kr_buf_puts(b, ":");
-        kr_json_put_double(b, reach[t]);
-    }
+static void put_move(const kr_calib *c, const kr_room *r, size_t task, kr_buf *b) {
+    kr_buf_puts(b, "{\"task\":");
+    kr_json_put_string(b, kr_calib_task(c, task));
+    kr_buf_puts(b, ",\"declared\":");
+    kr_json_put_double(b, r->reach[task]);
+    kr_buf_puts(b, ",\"after_looking\":");
+    kr_json_put_double(b, isnan(r->later) ? NAN : r->reach_later[task]);
     kr_buf_puts(b, "}");
 }
 
@@ -236,16 +236,14 @@ void kr_export_room(kr_analysis *a, const kr_mode *mode, size_t method, kr_buf *
     } else {
         kr_buf_puts(b, ",\"room\":{\"growth_declared\":");
         kr_json_put_double(b, r.growth);
-        kr_buf_puts(b, ",\"to_one_task_declared\":");
-        put_reach(c, r.reach, b);
         kr_buf_puts(b, ",\"growth_after_looking\":");
         kr_json_put_double(b, r.later);
-        kr_buf_puts(b, ",\"to_one_task_after_looking\":");
-        if (isnan(r.later))
-            kr_buf_puts(b, "null");
-        else
-            put_reach(c, r.reach_later, b);
-        kr_buf_puts(b, "}");
+        kr_buf_puts(b, ",\"moves\":[");
+        for (size_t t = 0; t < kr_calib_tasks(c); t++) {
+            kr_buf_puts(b, t > 0 ? "," : "");
+            put_move(c, &r, t, b);
+        }
+        kr_buf_puts(b, "]}");
     }
     if (have)
         kr_room_free(&r);

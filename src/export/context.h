@@ -16,7 +16,7 @@ void kr_export_tasks(kr_analysis *a, size_t method, kr_buf *b);
 /* ,"room":{...}: how far the mixture may move (kr_mode_room); null where that does not apply. */
 void kr_export_room(kr_analysis *a, const kr_mode *mode, size_t method, kr_buf *b);
 
-/* {"task":"num/den",...} */
+/* [{"task","weight":"num/den"},...] */
 void kr_export_weights(const kr_calib *c, const kr_ratio *w, kr_buf *b);
 
 #endif

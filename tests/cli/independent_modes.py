@@ -467,7 +467,7 @@ def check_room(case, mode, m, x, passed, room, where):
             most = 1.0 if w[h] == 0 else min(1.0, u / float(w[h]))
             reach = 0.0 if u >= eps else 1.0 if most <= eps else (eps - u) / (most - u)
             if abs(u - eps) > 1e-6:
-                same(f"{where} reach {t}", room["to_one_task_" + name][t], reach, 1e-4)
+                same(f"{where} reach {t}", room["moves"][h][name], reach, 1e-4)
 
 
 def run(program, *words):
