@@ -11,12 +11,14 @@ kr_status kr_cli_declare_read(char *text, kr_contract *k, const char **method, k
     for (char *p = strtok_r(text, ",", &rest); p != NULL && n < 4; p = strtok_r(NULL, ",", &rest))
         part[n++] = p;
     if (n < 3)
-        return kr_fail(err, KR_EINVAL, "%s", "");
+        return kr_fail(err, KR_EINVAL, "TOLERANCE,RISK,CONFIDENCE[,METHOD] was expected");
     *method = part[3];
     kr_status st = kr_dec_parse_percent(part[0], &k->tolerance, err);
     if (st == KR_OK)
         st = kr_dec_parse_percent(part[1], &k->risk, err);
-    return st == KR_OK ? kr_dec_parse_percent(part[2], &k->confidence, err) : st;
+    if (st == KR_OK)
+        st = kr_dec_parse_percent(part[2], &k->confidence, err);
+    return st == KR_OK ? kr_contract_check(k, err) : st;
 }
 
 bool kr_cli_is_date(const char *s) {

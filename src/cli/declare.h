@@ -9,8 +9,8 @@
 enum { KR_CLI_DATE = 16 }; /* "YYYY-MM-DD" */
 
 /* Reads "TOLERANCE,RISK,CONFIDENCE[,METHOD]", which it cuts; *method points into it or is NULL.
- * Checks no ranges. KR_EINVAL with the sentence of the first number that is none, or an empty one
- * where parts are missing. */
+ * KR_EINVAL with a sentence where parts are missing, a number is none or the contract is out of its
+ * domain: a contract that no reader of the file would take must not be written into one. */
 kr_status kr_cli_declare_read(char *text, kr_contract *k, const char **method, kr_error *err);
 
 /* A date of the calendar, YYYY-MM-DD. */

@@ -138,16 +138,14 @@ static bool bad_value(const char *option, const char *value, const char *expecte
 
 /* TOL,RISK,CONF[,METHOD] with today's date. */
 static bool declare(request *r, const char *text) {
-    static const char form[] = "TOLERANCE,RISK,CONFIDENCE[,METHOD] was expected";
     kr_import_opts *o = &r->opts;
     kr_contract k;
     kr_error e;
     if (strlen(text) >= sizeof r->contract)
-        return bad_value("declare", text, form);
+        return bad_value("declare", text, "it is too long");
     strcpy(r->contract, text);
-    if (kr_cli_declare_read(r->contract, &k, &o->contract_method, &e) != KR_OK ||
-        kr_contract_check(&k, &e) != KR_OK)
-        return bad_value("declare", text, *e.msg != '\0' ? e.msg : form);
+    if (kr_cli_declare_read(r->contract, &k, &o->contract_method, &e) != KR_OK)
+        return bad_value("declare", text, e.msg);
     o->tolerance = k.tolerance;
     o->risk = k.risk;
     o->confidence = k.confidence;

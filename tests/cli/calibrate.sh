@@ -152,7 +152,7 @@ run "$t/short.jsonl" --context 150 2>"$t/err" || rc=$?
 grep -q "$failed requests* failed" "$t/err" || fail "not said how many failed: $(cat "$t/err")"
 ./kvrisk info "$t/short.jsonl" >/dev/null || fail "info cannot read rows of nulls"
 for bad in "--methods snapkv:512t" "--methods snapkv,snapkv" "--methods snapkv:0.2,0.5" "--methods full" \
-    "--methods refreekv" "--methods nothing" "--shard 3/2" "--declare 0.1,0.05" "--declared tomorrow" \
+    "--methods refreekv" "--methods nothing" "--shard 3/2" "--declare 0.1,0.05" "--declare 0.1,5%,30%" "--declare 0.1,1,0.95" "--declared tomorrow" \
     "--declared 2026-02-29" "--declared 2026-13-01" "--declared 2026-04-31" "--declared 0000-01-01" \
     "--declared 2026-00-10" "--declare 0.1,0.05,0.95,h2o"; do
     rc=0
