@@ -41,6 +41,7 @@ void kr_book_forget(kr_app *a) {
 /* --- what another process does ---------------------------------------------------------------- */
 
 static bool stamp_of(const kr_app *a, kr_stamp *out) {
+    *out = (kr_stamp){0};
     char *path = kr_ledger_path(a->path);
     bool there = path != NULL && kr_file_stamp(path, out, NULL) == KR_OK;
     free(path);
@@ -54,10 +55,16 @@ bool kr_book_notice(kr_app *a) {
     kr_book *b = &a->book;
     kr_stamp now;
     bool there = stamp_of(a, &now);
-    if (b->changed || (there == b->stamped && (!there || kr_stamp_equal(&now, &b->stamp))))
+    bool as_read = there == b->stamped && (!there || kr_stamp_equal(&now, &b->stamp));
+    bool as_noticed = there == b->noticed && (!there || kr_stamp_equal(&now, &b->notice));
+    if (b->changed ? as_noticed : as_read)
         return false;
-    b->changed = true;
+    b->noticed = there;
+    b->notice = now;
     drop_reading(b);
+    if (b->changed) /* once more: the ledger's screen reads it again, the others stay as they are */
+        return true;
+    b->changed = true;
     kr_analysis_disown(a->an, "The ledger beside the file is not what it was when the file was read: "
                               "exploration, no guarantee.");
     a->claims.valid = false;
@@ -128,6 +135,9 @@ static void take_reading(kr_book *b, kr_study *s) {
     b->unopened = free_rows != NULL ? (size_t)free_rows[upto] : 0;
     b->opened -= b->unopened;
     free(free_rows);
+    if (s->ledger.n != b->seen)
+        b->selected = s->ledger.n > 0 ? (int)s->ledger.n - 1 : 0;
+    b->seen = s->ledger.n;
     b->ledger = s->ledger;
     s->ledger = (kr_ledger){0};
 }
@@ -523,7 +533,7 @@ void kr_book_refresh(kr_app *a) {
         return;
     if (!b->known && b->work == KR_BOOK_IDLE && kr_calib_meta_of(a->calib)->kind != KR_KIND_COUNTS)
         b->work = KR_BOOK_READ;
-    if (b->selected >= (int)b->ledger.n)
+    if (b->known && b->selected >= (int)b->ledger.n)
         b->selected = b->ledger.n > 0 ? (int)b->ledger.n - 1 : 0;
     kr_book_describe(a);
 }

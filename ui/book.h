@@ -29,10 +29,13 @@ typedef struct {
     int64_t *tests;      /* [entries] requests that confirming this lock would test, -1: no lock */
     size_t exploring, unopened, opened; /* requests */
     int selected, top;
+    size_t seen;         /* entries when it was read last: newer ones are selected */
 
     bool stamped;        /* the ledger's file was there when the screens were made */
     kr_stamp stamp;
     bool changed;        /* and is not what it was */
+    bool noticed;        /* the same of what was noticed last */
+    kr_stamp notice;
 
     kr_book_work work;   /* to be done after this frame */
     kr_ledger_entry entry;
