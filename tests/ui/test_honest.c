@@ -309,7 +309,8 @@ static void reckon_lock(const kr_calib *all, const bool *keep, const cJSON *lock
     int at = family ? r.family[best] : r.alone[best];
     kr_buf level = {0};
     kr_level_text(all, best, at, &level);
-    snprintf(result, cap, "%s %s", kr_calib_method(all, best)->name, kr_buf_text(&level));
+    snprintf(result, cap, at < 0 ? "%s full KV" : "%s %s %%", kr_calib_method(all, best)->name,
+             kr_buf_text(&level));
     char upper[64];
     snprintf(upper, sizeof upper, "%s", kr_calib_method(all, best)->name);
     for (char *p = upper; *p != '\0'; p++)
