@@ -298,7 +298,9 @@ void kr_book_ask_lock(kr_app *a) {
         return;
     }
     a->book.entry = e;
-    snprintf(label, sizeof label, "Lock %.24s: holds %.14s, then %.14s left; cannot be undone. y/N ",
+    snprintf(label, sizeof label,
+             a->book.unopened > 0 ? "Lock %.24s: holds %.14s, then %.14s left; cannot be undone. y/N "
+                                  : "Lock %.24s: only exploratory, all is opened; holds %.14s, %.14s left. y/N ",
              e.family ? "the family" : e.method, kr_dec_text(delta, d), kr_dec_text(after, left));
     a->pending = KR_ACT_LOCK;
     kr_prompt_open(&a->prompt, KR_PROMPT_YESNO, label, "");

@@ -60,7 +60,7 @@ unseen "LOCKED"
 keys B ":method snapkv" Enter
 see "L locks   snapkv"
 keys L
-see "Lock snapkv: holds 0.05, then 0 left"
+see "Lock snapkv: only exploratory, all is opened; holds 0.05, 0 left. y/N"
 keys y
 see "too late"
 keys C

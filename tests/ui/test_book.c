@@ -140,7 +140,7 @@ static void a_second_look_is_exploratory_and_the_budget_ends(void **state) {
     (void)state;
     kr_app *a = open_app(path, 120, 36);
     type(a, ":ledger start 25% seed 3 budget 0.1\ny:method keydiff\nLyCy:method snapkv\nL");
-    expect_seen(a, "Lock snapkv: holds 0.05, then 0 left");
+    expect_seen(a, "Lock snapkv: only exploratory, all is opened; holds 0.05, 0 left. y/N");
     type(a, "y");
     expect_seen(a, "too late");
     type(a, "C");
