@@ -305,8 +305,10 @@ void kr_draw_log(kr_view *v, kr_rect r);
 void kr_draw_answers(kr_view *v, kr_rect r);
 void kr_draw_prompt_text(kr_view *v, kr_rect r);
 void kr_draw_heads(kr_view *v, kr_rect r);
-/* Text of a verdict's headline, "SNAPKV ✔ CERTIFIED at 65 %". */
-void kr_headline(const kr_app *a, char *out, size_t cap, kr_role *role);
+enum { KR_HEADLINE = 300 };
+/* Text of a verdict's headline in `room` columns, "SNAPKV ✔ CERTIFIED at 65 %": where it does not
+ * fit, the name is cut, never the verdict. */
+void kr_headline(const kr_app *a, int room, char *out, size_t cap, kr_role *role);
 void kr_cell_words(const kr_app *a, char *out, size_t cap); /* the map's cell in one line */
 /* Full KV and a policy side by side; NaN or 0 where nothing was measured. Three rows. */
 typedef struct {

@@ -124,20 +124,41 @@ static const char *status_words(const kr_line *l) {
     return "FALLBACK to full KV";
 }
 
-void kr_headline(const kr_app *a, char *out, size_t cap, kr_role *role) {
+/* The method's name in capitals, cut to `room` columns. */
+static void capital_name(const kr_app *a, int room, char out[160]) {
+    const char *s = kr_calib_method(a->calib, a->method)->name;
+    bool whole = kr_text_width(s) <= room;
+    size_t at = 0;
+    int used = 0;
+    while (*s != '\0' && at < 120) {
+        char part[32];
+        uint32_t cp;
+        int n = kr_text_next(s, &cp);
+        snprintf(part, sizeof part, "%.*s", n, s);
+        if (!whole && used + kr_text_width(part) > room - 1)
+            break;
+        used += kr_text_width(part);
+        at += (size_t)snprintf(out + at, 160 - at, "%s", part);
+        s += n;
+    }
+    for (size_t i = 0; i < at; i++)
+        out[i] = (char)toupper((unsigned char)out[i]);
+    snprintf(out + at, 160 - at, "%s", *s != '\0' ? "…" : "");
+}
+
+void kr_headline(const kr_app *a, int room, char *out, size_t cap, kr_role *role) {
+    enum { SHORTEST_NAME = 4 };
     const kr_line *l = line_of(a);
-    char level[32], name[64];
-    snprintf(name, sizeof name, "%s", kr_calib_method(a->calib, a->method)->name);
-    for (char *p = name; *p != '\0'; p++)
-        *p = (char)toupper((unsigned char)*p);
-    kr_level_label(a, a->method, l->certified, level);
+    char level[32], name[160], verdict[96];
     bool what_if = kr_analysis_line_state(a->an, a->method) == KR_STATE_WHAT_IF;
-    if (what_if && strlen(name) > 13)
-        snprintf(name + 12, sizeof name - 12, "…"); /* WHAT-IF and the level must not be cut */
+    kr_level_label(a, a->method, l->certified, level);
     if (l->certified >= 0)
-        snprintf(out, cap, "%s  ✔ %sCERTIFIED at %s", name, what_if ? "WHAT-IF: " : "", level);
+        snprintf(verdict, sizeof verdict, "  ✔ %sCERTIFIED at %s", what_if ? "WHAT-IF: " : "", level);
     else
-        snprintf(out, cap, "%s  ✘ %s%s", name, status_words(l), what_if ? "  WHAT-IF" : "");
+        snprintf(verdict, sizeof verdict, "  ✘ %s%s", status_words(l), what_if ? "  WHAT-IF" : "");
+    room -= kr_text_width(verdict);
+    capital_name(a, room > SHORTEST_NAME ? room : SHORTEST_NAME, name);
+    snprintf(out, cap, "%s%s", name, verdict);
     *role = l->certified >= 0 ? KR_ROLE_CERT : KR_ROLE_FALL;
 }
 
@@ -193,18 +214,18 @@ static void keep_words(const kr_app *a, char *out, size_t cap, int room) {
 }
 
 static void draw_headline(kr_view *v, kr_rect r, int x, int y) {
-    char head[160];
+    char head[KR_HEADLINE];
     kr_role role;
-    kr_headline(v->a, head, sizeof head, &role);
+    kr_headline(v->a, r.w - x, head, sizeof head, &role);
     kr_canvas_field(v->c, r, x, y, r.w - x, KR_LEFT, role, head);
 }
 
 void kr_draw_verdict(kr_view *v, kr_rect r) {
     char text[200];
     if (r.h == 1) {
-        char head[160];
+        char head[KR_HEADLINE];
         kr_role role;
-        kr_headline(v->a, head, sizeof head, &role);
+        kr_headline(v->a, r.w - 2, head, sizeof head, &role);
         int w = kr_canvas_str(v->c, r, 1, 0, role, head);
         empirical_words(v->a, text, sizeof text);
         if (w + 4 + kr_text_width(text) < r.w)
@@ -246,27 +267,45 @@ static void draw_p_line(kr_view *v, kr_rect in, int y) {
     kr_canvas_field(v->c, in, 0, y, in.w, KR_LEFT, KR_ROLE_DIM, text);
 }
 
+/* The headline and the empirical level beside it as a title and note of a frame of w columns: the
+ * note is shortened first, then the name, then the note goes. */
+static kr_role title_words(const kr_app *a, int w, char head[KR_HEADLINE], char emp[100]) {
+    enum { FRAME = 6, GAP = 3, NAME = 8 };
+    kr_role role;
+    int room = w - FRAME;
+    kr_headline(a, 1000, head, KR_HEADLINE, &role);
+    empirical_words(a, emp, 100);
+    if (kr_text_width(head) + GAP + kr_text_width(emp) > room)
+        empirical_short(a, emp, 100);
+    int name = kr_text_width(kr_calib_method(a->calib, a->method)->name);
+    int left = room - GAP - kr_text_width(emp) - kr_text_width(head) + name;
+    if (left < (name < NAME ? name : NAME))
+        emp[0] = '\0';
+    kr_headline(a, emp[0] != '\0' ? room - GAP - kr_text_width(emp) : room, head, KR_HEADLINE, &role);
+    return role;
+}
+
+static void draw_point(kr_view *v, kr_rect r) {
+    const kr_saved_point *p = &v->a->saved[v->a->points.at];
+    kr_rect in = kr_view_pane(v, r, "the point", kr_state_name(p->state));
+    int used = kr_canvas_wrap(v->c, in, KR_ROLE_TEXT, p->statement);
+    kr_canvas_text(v->c, in, 0, used, KR_ROLE_DIM, "note: %s",
+                   p->note[0] != '\0' ? p->note : "none; e writes one");
+}
+
 /* Where there is no pane for the verdict, its headline is this pane's title. */
 void kr_draw_statement(kr_view *v, kr_rect r) {
     kr_app *a = v->a;
     const kr_layout *l = &a->lay;
-    char head[160], emp[100];
-    kr_role role;
+    char head[KR_HEADLINE], emp[100];
     bool alone = l->pane[KR_PANE_VERDICT].w == 0;
     const char *text = kr_buf_text(&a->f.statement);
     if (a->screen == KR_SCREEN_POINTS) {
-        const kr_saved_point *p = &a->saved[a->points.at];
-        kr_rect in = kr_view_pane(v, r, "the point", kr_state_name(p->state));
-        int used = kr_canvas_wrap(v->c, in, KR_ROLE_TEXT, p->statement);
-        kr_canvas_text(v->c, in, 0, used, KR_ROLE_DIM, "note: %s",
-                       p->note[0] != '\0' ? p->note : "none; e writes one");
+        draw_point(v, r);
         return;
     }
-    kr_headline(a, head, sizeof head, &role);
-    empirical_words(a, emp, sizeof emp);
-    if (kr_text_width(head) + kr_text_width(emp) + 9 > (l->box.w > 0 ? l->box.w : r.w))
-        empirical_short(a, emp, sizeof emp);
-    kr_rect in = kr_view_pane(v, r, alone ? head : "statement", alone ? emp : NULL);
+    kr_role role = title_words(a, l->box.w > 0 ? l->box.w : r.w, head, emp);
+    kr_rect in = kr_view_pane(v, r, alone ? head : "statement", alone && emp[0] != '\0' ? emp : NULL);
     if (alone && l->step > KR_STEP_SMALL) {
         int y = l->box.w > 0 ? in.y - 1 : r.y, x = (l->box.w > 0 ? l->box.x : r.x) + 3;
         kr_canvas_role(v->c, (kr_rect){x, y, kr_text_width(head), 1}, role);
@@ -456,13 +495,9 @@ static void choice_note(kr_view *v, kr_rect r) {
     char s[128];
     if (kr_calib_methods(a->calib) < 2 || a->lay.step == KR_STEP_SMALL)
         return;
-    if (kr_analysis_family(a->an) && kr_analysis_home_info(a->an)->family)
+    if (kr_analysis_family(a->an))
         snprintf(s, sizeof s, "%s", frame.w >= 64 ? " one family: choosing among methods is covered "
                                                   : " one family: choice covered ");
-    else if (kr_analysis_family(a->an))
-        snprintf(s, sizeof s, "%s",
-                 frame.w >= 76 ? " one family, not declared before looking: a choice among methods explores "
-                               : " one family, not declared: a choice explores ");
     else if (m->contract_method != NULL)
         snprintf(s, sizeof s, " declared for %.40s; others explore ", m->contract_method);
     else

@@ -115,14 +115,26 @@ static void draw_map_cell(kr_view *v, const grid *g, int gx, int gy) {
     }
 }
 
+/* A tolerance in at most `room` columns where it can be: "0.10", ".10", "0.1", ".1". */
+static void fit_tolerance(kr_dec t, int room, char text[KR_DEC_TEXT]) {
+    kr_dec_fixed(t, 2, text);
+    for (int plain = 0; plain < 2 && kr_text_width(text) > room; plain++) {
+        if (plain == 1)
+            kr_dec_text(t, text);
+        if (kr_text_width(text) > room && strncmp(text, "0.", 2) == 0)
+            memmove(text, text + 1, strlen(text));
+    }
+}
+
 static void map_header(kr_view *v, const grid *g) {
     const kr_app *a = v->a;
     char buf[KR_DEC_TEXT], s[40];
     kr_canvas_str(v->c, g->in, 0, 0, KR_ROLE_DIM, g->label >= 9 ? "risk\\drop" : "");
-    for (int x = 0; x < a->f.map_cols; x++)
+    for (int x = 0; x < a->f.map_cols; x++) {
+        fit_tolerance(a->f.map_tolerance[x], g->cell - 1, buf);
         kr_canvas_field(v->c, g->in, g->label + x * g->cell, 0, g->cell - 1, KR_RIGHT,
-                        x == a->f.map_at_x ? KR_ROLE_TITLE : KR_ROLE_DIM,
-                        kr_dec_fixed(a->f.map_tolerance[x], 2, buf));
+                        x == a->f.map_at_x ? KR_ROLE_TITLE : KR_ROLE_DIM, buf);
+    }
     for (int y = 0; y < a->f.map_rows; y++) {
         snprintf(s, sizeof s, "%s%%", kr_dec_percent(a->f.map_risk[y], 1, buf));
         kr_canvas_field(v->c, g->in, 0, 1 + y * g->high + (g->high - 1) / 2, 5, KR_RIGHT,

@@ -98,14 +98,15 @@ static void draw_progress(kr_view *v, kr_rect in, const kr_re_run *u) {
         snprintf(s, sizeof s, "%s%s%s, %.2f s, %.0f tokens/s", kr_job_state_name(u->state),
                  u->state == KR_JOB_FAILED ? ": " : "", u->state == KR_JOB_FAILED ? u->end : "",
                  u->seconds, u->seconds > 0 ? (double)u->tokens / u->seconds : 0.0);
-        kr_canvas_str(v->c, in, x, 0, u->state == KR_JOB_DONE ? KR_ROLE_TEXT : KR_ROLE_WARN, s);
+        kr_canvas_field(v->c, in, x, 0, in.w - x, KR_LEFT,
+                        u->state == KR_JOB_DONE ? KR_ROLE_TEXT : KR_ROLE_WARN, s);
         return;
     }
     double t = kr_job_seconds(u->job);
     const char *id = done < u->n_want ? a->re->file->item[u->want[done]].id : "";
     snprintf(s, sizeof s, "%.1f s, %.0f tokens/s, %.0f MB  %s %.60s", t,
              t > 0 ? (double)u->tokens / t : 0.0, (double)kr_job_bytes(u->job) / 1e6, u->phase, id);
-    kr_canvas_str(v->c, in, x, 0, KR_ROLE_TEXT, s);
+    kr_canvas_field(v->c, in, x, 0, in.w - x, KR_LEFT, KR_ROLE_TEXT, s);
 }
 
 static void draw_events(kr_view *v, kr_rect in, const kr_re_sums *s, bool comparable) {

@@ -434,7 +434,8 @@ static void draw_progress(const picture *p, kr_rect r, bool ended) {
              : p->t->draws < p->o.draws ? "; stopped"
                                         : "");
     int w = kr_text_width(s);
-    kr_canvas_str(p->v->c, r, 1, 0, !same_setting(p->a) ? KR_ROLE_WARN : ended ? KR_ROLE_TEXT : KR_ROLE_VALUE, s);
+    kr_canvas_field(p->v->c, r, 1, 0, r.w - 1, KR_LEFT,
+                    !same_setting(p->a) ? KR_ROLE_WARN : ended ? KR_ROLE_TEXT : KR_ROLE_VALUE, s);
     int room = r.w - w - 5;
     if (ended && room >= 44)
         put(p, r, w + 3, 0, room, KR_RIGHT, KR_ROLE_DIM,

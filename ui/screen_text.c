@@ -67,11 +67,14 @@ static void paragraph(page *p, kr_role role, const char *s) {
     p->line += n;
 }
 
-static void keys_of(page *p, unsigned bit, unsigned others) {
+/* What a key of a more special binding does stands there alone. */
+static void keys_of(page *p, kr_screen s, unsigned others) {
+    unsigned bit = 1u << s;
     size_t n;
     const kr_binding *t = kr_keys_table(&n);
     for (size_t i = 0; i < n; i++) {
-        bool here = (t[i].screens & bit) != 0 && (others == 0 || (t[i].screens & others) != others);
+        bool here = (t[i].screens & bit) != 0 && (others == 0 || (t[i].screens & others) != others) &&
+                    kr_keys_action(t[i].keys[0], s) == t[i].act;
         bool shown_before = false;
         for (size_t k = 0; k < i && here; k++)
             shown_before |= (t[k].screens & bit) != 0 && t[k].keys[0] == t[i].keys[0];
@@ -86,9 +89,9 @@ static void help_page(page *p) {
     const char *help;
     snprintf(title, sizeof title, "Keys on %s", kr_screen_name(s));
     heading(p, title);
-    keys_of(p, 1u << s, 0);
+    keys_of(p, s, 0);
     heading(p, "In this help and the messages");
-    keys_of(p, 1u << KR_SCREEN_HELP, 1u << KR_SCREEN_MAIN);
+    keys_of(p, KR_SCREEN_HELP, 1u << KR_SCREEN_MAIN);
     heading(p, "Commands (any unique beginning is enough)");
     for (size_t i = 0; i < kr_command_count(); i++) {
         kr_command_text(i, name, &help);
@@ -119,7 +122,7 @@ static void paragraphs(page *p, const char *s) {
 static void statement_page(page *p) {
     const kr_app *a = p->v->a;
     kr_buf population = {0};
-    char head[160];
+    char head[KR_HEADLINE];
     kr_role role;
     if (a->back == KR_SCREEN_CLAIMS) {
         snprintf(head, sizeof head, "%s: %s", kr_claim_name(kr_claims_selected(a)), kr_claim_title(a));
@@ -132,7 +135,7 @@ static void statement_page(page *p) {
         paragraphs(p, kr_buf_text(&a->book.detail));
         heading(p, "The screens");
     }
-    kr_headline(a, head, sizeof head, &role);
+    kr_headline(a, p->in.w, head, sizeof head, &role);
     put_line(p, role, head, 0, KR_ROLE_TEXT, NULL);
     paragraph(p, KR_ROLE_TEXT, kr_buf_text(&a->f.statement));
     heading(p, "State");

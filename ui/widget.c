@@ -1,6 +1,34 @@
 #include "ui/widget.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { WORDS_TEXT = 256 };
+
+/* As much of s as fits w columns: its first parts, which ", " or two blanks keep apart, else its first
+ * words with a mark where something is left out. */
+static void whole_words(const char *s, int w, char out[WORDS_TEXT]) {
+    int used = 0;
+    size_t part = 0, word = 0;
+    snprintf(out, WORDS_TEXT, "%s", s);
+    if (kr_text_width(s) <= w)
+        return;
+    for (size_t at = 0; s[at] != '\0' && at < WORDS_TEXT - 4 && used <= w;) {
+        uint32_t cp;
+        size_t n = (size_t)kr_text_next(s + at, &cp);
+        if (at > 0 && (strncmp(s + at, ", ", 2) == 0 || strncmp(s + at, "  ", 2) == 0))
+            part = at;
+        if (s[at] == ' ' && used + 2 <= w)
+            word = at + 1;
+        used += kr_text_width(s + at) - kr_text_width(s + at + n);
+        at += n;
+    }
+    if (part > 0)
+        out[part] = '\0';
+    else if (word > 0)
+        snprintf(out + word, WORDS_TEXT - word, "…");
+}
 
 /* Titles give way to the note's right when both do not fit; a frame is never broken. */
 static void line_texts(kr_canvas *c, kr_rect r, int y, const char *title, const char *note) {
@@ -19,8 +47,11 @@ static void line_texts(kr_canvas *c, kr_rect r, int y, const char *title, const 
         kr_canvas_put(c, r, 3 + tw, y, KR_ROLE_FRAME, ' ');
     }
     if (nw > 0) {
+        char words[WORDS_TEXT];
+        whole_words(note, nw, words);
+        nw = kr_text_width(words) < nw ? kr_text_width(words) : nw;
         kr_canvas_put(c, r, r.w - 4 - nw, y, KR_ROLE_FRAME, ' ');
-        kr_canvas_field(c, r, r.w - 3 - nw, y, nw, KR_LEFT, KR_ROLE_DIM, note);
+        kr_canvas_field(c, r, r.w - 3 - nw, y, nw, KR_LEFT, KR_ROLE_DIM, words);
         kr_canvas_put(c, r, r.w - 3, y, KR_ROLE_FRAME, ' ');
     }
 }
@@ -136,8 +167,9 @@ void kr_scrollbar(kr_canvas *c, kr_rect r, int n, int top) {
     if (size < 1)
         size = 1;
     int at = (int)((long)top * (r.h - size) / (n - r.h));
+    uint32_t thumb = kr_canvas_look(c) == KR_LOOK_ASCII ? '#' : 0x2503; /* both lines would be '|' */
     for (int y = 0; y < r.h; y++)
-        kr_canvas_put(c, r, r.w - 1, y, KR_ROLE_FRAME, y >= at && y < at + size ? 0x2503 : 0x2502);
+        kr_canvas_put(c, r, r.w - 1, y, KR_ROLE_FRAME, y >= at && y < at + size ? thumb : 0x2502);
 }
 
 double kr_round_step(double hi, int max_ticks) {
