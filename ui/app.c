@@ -1,9 +1,11 @@
 #include "ui/app.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ledger/study.h"
 #include "ui/model.h"
@@ -151,11 +153,13 @@ bool kr_app_tick(kr_app *a) {
     if (a->pasting && time(NULL) > a->pasted_at + 1)
         a->pasting = false; /* its end mark is lost */
     news |= kr_sim_tick(a);
-    if (a->file_changed || kr_file_stamp(a->path, &now, NULL) != KR_OK ||
-        kr_stamp_equal(&now, kr_calib_stamp(a->calib)))
+    bool gone = !a->file_changed && access(a->path, F_OK) != 0 && errno == ENOENT;
+    if (!gone && (a->file_changed || kr_file_stamp(a->path, &now, NULL) != KR_OK ||
+                  kr_stamp_equal(&now, kr_calib_stamp(a->calib))))
         return news;
     a->file_changed = true;
-    kr_app_say(a, false, "the file changed on disk; R reads it again");
+    kr_app_say(a, gone, gone ? "the file is gone from disk; what was read stays, :w writes the point"
+                             : "the file changed on disk; R reads it again");
     return true;
 }
 

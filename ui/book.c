@@ -222,6 +222,10 @@ void kr_book_start(kr_app *a, const char *arguments) {
         kr_app_say(a, true, "the screens need some requests to explore; give a share above 0");
         return;
     }
+    if (!e->declared_split && kr_dec_cmp(e->share, kr_dec_make(1, 0)) >= 0) {
+        kr_app_say(a, true, "some requests must stay closed to confirm on; give a share below 100%%");
+        return;
+    }
     if (e->declared_split)
         snprintf(share, sizeof share, "split test");
     else

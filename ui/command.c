@@ -143,7 +143,7 @@ static void run_screen(kr_app *a, const char *arg) {
                 kr_app_show(a, (kr_screen)s);
                 return;
             }
-    kr_app_say(a, true, "no screen '%s'", arg);
+    kr_app_say(a, true, "no screen '%s'; Tab after :screen lists them", arg);
 }
 
 /* --- claims ----------------------------------------------------------------------------------- */
@@ -249,7 +249,7 @@ static const command table[] = {
     {"screen", "NAME", "open a screen", run_screen, screen_words},
     {"mode", "NAME", "show a claim: events, mixture, worst_task, ...", run_mode, NULL},
     {"mixture", "TASK=W ...", "weights of another mixture of tasks; off goes back", run_mixture, NULL},
-    {"ledger", "", "the ledger; start 25% seed 1 budget 0.05 begins one", run_ledger, ledger_words},
+    {"ledger", "[start ...]", "the ledger; start 25% seed 1 budget 0.05 begins one", run_ledger, ledger_words},
     {"lock", "", "lock the contract on the screens in the ledger", run_lock, NULL},
     {"confirm", "LOCK", "confirm a lock on the requests kept for it", run_confirm, NULL},
     {"loss", "NAME BOUND", "event, or mean by wsr, hb or bernstein", run_loss, loss_words},
@@ -270,6 +270,7 @@ static const command table[] = {
     {"messages", "", "messages so far", run_messages, NULL},
     {"help", "", "keys and commands", run_help, NULL},
     {"q", "", "quit", run_q, NULL},
+    {"quit", "", "the same", run_q, NULL},
     {"q!", "", "quit without asking", run_q_now, NULL},
 };
 
@@ -329,10 +330,30 @@ void kr_command_run(kr_app *a, const char *line) {
     snprintf(arg, sizeof arg, "%s", from);
     for (size_t n = strlen(arg); n > 0 && arg[n - 1] == ' '; n--)
         arg[n - 1] = '\0';
-    c->run(a, arg);
+    if (c->args[0] == '\0' && arg[0] != '\0') /* not what was meant, and some cannot be undone */
+        kr_app_say(a, true, ":%s takes nothing after it, and '%.40s' was typed", c->name, arg);
+    else
+        c->run(a, arg);
 }
 
 /* --- completion ------------------------------------------------------------------------------- */
+
+/* Words until the line is full, then how many more there are. */
+typedef struct {
+    char text[400];
+    int room;
+    size_t more;
+} word_list;
+
+static void list_word(word_list *l, const char *word) {
+    enum { MORE = 20 }; /* "  and 4096 more ..." */
+    size_t used = strlen(l->text);
+    int need = kr_text_width(l->text) + (used > 0 ? 2 : 0) + kr_text_width(word);
+    if (l->more > 0 || (used > 0 && need + MORE > l->room) || used + strlen(word) + 3 > sizeof l->text)
+        l->more++;
+    else
+        snprintf(l->text + used, sizeof l->text - used, "%s%s", used > 0 ? "  " : "", word);
+}
 
 static const char *candidate(const kr_app *a, const command *c, size_t i) {
     if (c == NULL)
@@ -355,7 +376,7 @@ void kr_command_complete(kr_app *a) {
     const command *c = first ? NULL : find(line, name, &hits);
     const char *part = first ? line : line + name + 1, *common = NULL, *s;
     hits = 0;
-    char list[400] = "";
+    word_list list = {.text = "", .room = a->w - 2};
     if (!first && c == NULL)
         return;
     for (const char *p = part; !first && c->run == run_mixture && *p != '\0'; p++)
@@ -370,8 +391,7 @@ void kr_command_complete(kr_app *a) {
         keep = common == NULL ? strlen(s) : same;
         common = common == NULL ? s : common;
         hits++;
-        size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? "  " : "", s);
+        list_word(&list, s);
     }
     if (common == NULL)
         return;
@@ -379,6 +399,8 @@ void kr_command_complete(kr_app *a) {
     snprintf(full, sizeof full, "%.*s%.*s%s", (int)(part - line), line, (int)keep, common,
              hits == 1 && strcmp(common, "off") != 0 ? end : "");
     kr_prompt_set(&a->prompt, full);
-    if (hits > 1)
-        kr_app_say(a, false, "%s", list);
+    if (hits > 1 && list.more > 0)
+        kr_app_say(a, false, "%s  and %zu more", list.text, list.more);
+    else if (hits > 1)
+        kr_app_say(a, false, "%s", list.text);
 }

@@ -339,9 +339,8 @@ static void open_row(kr_app *a) {
     long q = request_of(a->re, a->f.requests[a->requests.at].row);
     if (q < 0)
         kr_app_say(a, true,
-                   "%zu of %lld rows are in %s, not this one; :eval requests FILE takes others",
-                   kr_reeval_rows(a), (long long)kr_analysis_n(a->an),
-                   kr_file_name(a->re->requests));
+                   "%zu of %lld rows have a text, not this one; :eval requests FILE takes others",
+                   kr_reeval_rows(a), (long long)kr_analysis_n(a->an));
     else
         kr_reeval_open(a, (size_t)q);
 }

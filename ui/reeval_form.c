@@ -179,8 +179,7 @@ static void set(kr_app *a, const char *name, const char *value, bool ask) {
     else if (strcmp(name, "protocol") == 0)
         kr_app_say(a, true, "protocol wants query_aware or query_agnostic, not '%.60s'", value);
     else
-        kr_app_say(a, true, ":eval model, requests, task, samples, seed, threads, seconds or "
-                            "protocol, and a value");
+        kr_app_say(a, true, ":eval NAME VALUE: model requests task samples seed threads seconds protocol");
 }
 
 void kr_reeval_set(kr_app *a, const char *name, const char *value) { set(a, name, value, true); }

@@ -60,11 +60,12 @@ static void put_confirm(const kr_ledger_entry *e, kr_buf *out) {
 }
 
 static void describe_none(const kr_app *a, kr_buf *out) {
+    size_t n = (size_t)kr_calib_n(a->calib, KR_SPLIT_CAL); /* those of the test split are never set aside */
     kr_buf_puts(out, about);
     kr_buf_printf(out, "Enter types :ledger start 25%% seed 1 budget 0.05 to be changed: of the %zu requests "
                        "about %zu would be explored, the same share of every task, chosen by the seed; all "
                        "locks together may spend an error level of 0.05. Asked again before it begins.\n",
-                  kr_calib_rows(a->calib), kr_calib_rows(a->calib) / 4);
+                  n, n / 4);
     if (kr_analysis_state(a->an) == KR_STATE_LOCKED)
         kr_buf_puts(out, "From then on nothing on the other screens is LOCKED: they show the exploration "
                          "requests.\n");

@@ -220,13 +220,15 @@ void kr_contract_summary(const kr_app *a, char *out, size_t cap) {
     kr_contract_source s = kr_analysis_contract_source(a->an);
     size_t n = kr_calib_methods(a->calib), good = kr_analysis_certified_count(a->an);
     long long most = kr_analysis_max_events(a->an);
-    int used = snprintf(out, cap, "%s: ", whose[s]);
+    bool odd = s == KR_FROM_FILE && kr_analysis_state(a->an) == KR_STATE_WHAT_IF;
+    int used = snprintf(out, cap, "%s%s: ", whose[s], odd ? ", WHAT-IF (i says why)" : "");
     if (most < 0)
         used += snprintf(out + used, cap - (size_t)used, "n too small to certify anything; ");
     else
         used += snprintf(out + used, cap - (size_t)used, "at most %lld of %lld events; ", most,
                          (long long)kr_analysis_n(a->an));
-    used += snprintf(out + used, cap - (size_t)used, "%zu of %zu methods certified", good, n);
+    used += snprintf(out + used, cap - (size_t)used, "%zu of %zu%s certified", good, n,
+                     odd ? "" : " methods");
     long long missing = kr_analysis_missing(a->an);
     if (missing > 0)
         snprintf(out + used, cap - (size_t)used,
@@ -287,8 +289,7 @@ static void draw_prompt_keys(kr_view *v, kr_rect r) {
                         m->text);
     else
         kr_canvas_str(v->c, r, 1, 0, KR_ROLE_DIM,
-                      a->prompt.kind == KR_PROMPT_YESNO ? "y yes   any other answer is no"
-                                                        : prompt_keys);
+                      a->prompt.kind == KR_PROMPT_YESNO ? "y yes   n Enter Esc no" : prompt_keys);
 }
 
 /* A brief is a key and what it does; as many as fit, quitting always. */
@@ -310,6 +311,25 @@ static int brief_pass(const kr_binding *b, kr_screen s) {
     return s != KR_SCREEN_MAIN && screens > 4 ? 1 : 0;
 }
 
+/* What the bottom line says of a key; NULL where there is nothing yet that it would act on. */
+static const char *brief_here(const kr_app *a, const kr_binding *b) {
+    const kr_book *k = &a->book;
+    if (a->screen == KR_SCREEN_POINTS && a->n_saved == 0 &&
+        (b->act == KR_ACT_ENTER || b->act == KR_ACT_NOTE || b->act == KR_ACT_DELETE ||
+         b->act == KR_ACT_EXPORT || b->act == KR_ACT_DOWN))
+        return NULL;
+    if (a->screen != KR_SCREEN_LEDGER || !k->known)
+        return b->brief;
+    bool ledger = k->there && k->damage[0] == '\0';
+    if (b->act == KR_ACT_ENTER && !k->there && k->damage[0] == '\0')
+        return "Enter begin a ledger";
+    if (b->act == KR_ACT_EXPORT && !k->result.there)
+        return NULL;
+    if (b->act == KR_ACT_LOCK || b->act == KR_ACT_CONFIRM || b->act == KR_ACT_DOWN)
+        return ledger ? b->brief : NULL;
+    return b->brief;
+}
+
 static void draw_keys(kr_view *v, kr_rect r) {
     static const char quit[] = "q quit";
     size_t n;
@@ -321,11 +341,12 @@ static void draw_keys(kr_view *v, kr_rect r) {
     }
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < n; i++) {
-            if (t[i].brief == NULL || t[i].act == KR_ACT_QUIT ||
+            const char *brief = brief_here(v->a, &t[i]);
+            if (brief == NULL || t[i].act == KR_ACT_QUIT ||
                 pass != brief_pass(&t[i], v->a->screen))
                 continue;
-            if (x + kr_text_width(t[i].brief) + gap + last + 1 <= r.w)
-                x += draw_brief(v, r, x, t[i].brief) + gap;
+            if (x + kr_text_width(brief) + gap + last + 1 <= r.w)
+                x += draw_brief(v, r, x, brief) + gap;
         }
     draw_brief(v, r, x, quit);
 }

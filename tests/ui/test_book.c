@@ -200,7 +200,7 @@ static void mistaken_commands_say_what_is_wanted(void **state) {
                  {":ledger start budget\n", "budget needs a value"},
                  {":ledger start 0%\n", "the screens need some requests to explore"},
                  {":ledger start many\n", "many"},
-                 {":ledger start 120%\ny", "below 1"},
+                 {":ledger start 120%\n", "a share below 100%"},
                  {":ledger start 25% budget 0.9\ny", "at most 0.5"},
                  {":confirm two\n", "the number of a lock"},
                  {":confirm 3\n", "this file has no ledger"},

@@ -253,7 +253,7 @@ static void a_request_without_text_says_how_many_there_are(void **state) {
     press(a, command);
     expect_seen(a, "1 of 12 rows can be re-evaluated");
     press(a, ":screen requests\nGr");
-    expect_seen(a, "1 of 12 rows are in kvrisk-test-");
+    expect_seen(a, "1 of 12 rows have a text, not this one; :eval requests FILE");
     free(text);
     unlink(path);
     kr_app_free(a);
@@ -697,7 +697,7 @@ static void what_is_missing_is_said(void **state) {
     kr_app_type(a, ":eval samples 0\n");
     expect_seen(a, "samples wants a whole number from 1 to 4000");
     kr_app_type(a, ":eval nonsense\n");
-    expect_seen(a, ":eval model, requests, task");
+    expect_seen(a, ":eval NAME VALUE: model requests task");
     kr_app_free(a);
 }
 
