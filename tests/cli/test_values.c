@@ -80,6 +80,7 @@ static void methods_bring_their_levels_or_take_the_ladder(void **state) {
 static void a_declared_contract_is_cut_at_commas(void **state) {
     (void)state;
     char full[] = "0.1,5%,95%,snapkv", three[] = "0.1,0.05,0.95", two[] = "0.1,5%", word[] = "0.1,x,1";
+    char low[] = "0.1,5%,30%", all[] = "0.1,1,0.95";
     kr_contract k;
     kr_error e;
     const char *method = NULL;
@@ -90,9 +91,11 @@ static void a_declared_contract_is_cut_at_commas(void **state) {
     assert_int_equal(kr_cli_declare_read(three, &k, &method, &e), KR_OK);
     assert_null(method);
     assert_int_equal(kr_cli_declare_read(two, &k, &method, &e), KR_EINVAL);
-    assert_string_equal(e.msg, "");
+    assert_non_null(strstr(e.msg, "TOLERANCE,RISK,CONFIDENCE"));
     assert_int_equal(kr_cli_declare_read(word, &k, &method, &e), KR_EINVAL);
     assert_non_null(strstr(e.msg, "'x'"));
+    assert_int_equal(kr_cli_declare_read(low, &k, &method, &e), KR_EINVAL);
+    assert_int_equal(kr_cli_declare_read(all, &k, &method, &e), KR_EINVAL);
 }
 
 static void dates_are_of_the_calendar(void **state) {
