@@ -160,4 +160,18 @@ wait
 [ "$(grep -c '"kind":"confirm"' "$f.ledger")" = 1 ] || { echo "confirmed more than once"; exit 1; }
 status 0 ./kvrisk ledger verify "$f"
 [ -z "$(ls "$tmp" | grep lock$)" ] || { echo "a lock file is left"; exit 1; }
+# requests that share clusters: a lock would lose its error level to a test that is refused
+rm -rf "$XDG_STATE_HOME"
+"$python" - "$tmp/clusters.jsonl" <<'END'
+import json, sys
+out = open(sys.argv[1], "w")
+out.write('{"kvrisk":1,"kind":"calibration","utility":{"min":0,"max":1},"tasks":["a"],'
+          '"policies":[{"method":"m","retention":0.5}]}\n')
+for i in range(400):
+    out.write(json.dumps({"id": str(i), "task": "a", "cluster": "d%d" % (i // 4), "full": 1,
+                          "utility": [1]}) + "\n")
+END
+status 0 ./kvrisk ledger start "$tmp/clusters.jsonl"
+status 2 ./kvrisk lock "$tmp/clusters.jsonl" --method m
+has 'share clusters' err
 echo "note: explore, lock, confirm, second look, exhausted budget, growing sample, joint table, five kinds of tampering"
