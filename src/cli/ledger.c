@@ -112,8 +112,10 @@ static void show_lock(const kr_study *s, const kr_ledger_entry *e) {
     }
     printf(", risk %s %%, confidence %s %%", kr_dec_percent(e->contract.risk, 0, b),
            kr_dec_percent(e->contract.confidence, 0, c));
-    if (e->looks > 1)
-        printf(", %lld of %lld looks taken", (long long)u.looks, (long long)e->looks);
+    if (e->n_sizes > 0)
+        printf(", %lld of %lld looks taken, at", (long long)u.looks, (long long)e->looks);
+    for (size_t i = 0; i < e->n_sizes; i++)
+        printf("%s%lld%s", i > 0 ? ", " : " ", (long long)e->size[i], i + 1 == e->n_sizes ? " requests" : "");
     printf(": %s, error level %s", fate(e, &u), kr_dec_text(kr_contract_delta(&e->contract), d));
 }
 
@@ -173,7 +175,11 @@ static void json_lock(const kr_study *s, const kr_ledger_entry *e, kr_buf *b) {
         kr_buf_puts(b, i > 0 ? "," : "");
         kr_json_put_dec(b, e->tolerance[i]);
     }
-    kr_buf_printf(b, "],\"looks\":%lld,\"looks_taken\":%lld", (long long)e->looks, (long long)u.looks);
+    kr_buf_printf(b, "],\"looks\":%lld,\"looks_taken\":%lld,\"look_sizes\":[", (long long)e->looks,
+                  (long long)u.looks);
+    for (size_t i = 0; i < e->n_sizes; i++)
+        kr_buf_printf(b, "%s%lld", i > 0 ? "," : "", (long long)e->size[i]);
+    kr_buf_puts(b, "]");
     put_text(b, "fate", fate(e, &u));
     put_dec(b, "delta", kr_contract_delta(&e->contract));
     put_dec(b, "spent", u.spent);

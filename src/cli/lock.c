@@ -9,7 +9,7 @@
 
 static const char help[] =
     "usage: kvrisk lock FILE --method M | --family [--tolerance T] [--risk R] [--confidence C]\n"
-    "                   [--tolerances LIST] [--looks N]\n"
+    "                   [--tolerances LIST] [--looks SIZES]\n"
     "\n"
     "Enters a contract into the ledger of FILE before the requests it will be tested on are opened.\n"
     "Values that are not given are the file's, else 0.10, 5% and 95%. Its error level is held in the\n"
@@ -21,7 +21,8 @@ static const char help[] =
     "  --risk R              how often the drop may exceed it, 0.05 or 5%\n"
     "  --confidence C        0.95 or 95%\n"
     "  --tolerances LIST     the claim is a joint table: any of these may be picked afterwards\n"
-    "  --looks N             the file will grow: test up to N times, each at 1/N of the error level\n"
+    "  --looks SIZES         the file will grow: it is tested when it has these numbers of requests, such\n"
+    "                        as 700,1400,2100, each at an equal part of the error level\n"
     "\n"
     "exit status: 0 locked, 1 error (also requests that another ledger opened), 2 usage or not enough\n"
     "budget\n";
@@ -41,6 +42,24 @@ static int set_values(const kr_cli_args *a, const kr_study *s, kr_contract *k) {
         (a->confidence != NULL && kr_dec_parse_percent(a->confidence, &k->confidence, &e) != KR_OK))
         return say(KR_EXIT_USAGE, e.msg);
     return KR_EXIT_OK;
+}
+
+static bool take_sizes(const char *list, kr_ledger_entry *lock) {
+    char one[24];
+    lock->n_sizes = 0;
+    for (bool more = true; more; list += more) {
+        size_t len = strcspn(list, ",");
+        if (len >= sizeof one || lock->n_sizes == KR_LEDGER_LOOKS_MAX)
+            return false;
+        memcpy(one, list, len);
+        one[len] = '\0';
+        if (!kr_cli_whole(one, 1, INT64_MAX, &lock->size[lock->n_sizes++]))
+            return false;
+        list += len;
+        more = *list == ',';
+    }
+    lock->looks = (int64_t)lock->n_sizes;
+    return true;
 }
 
 /* What was entered, and what it will be tested on as the file is. */
@@ -85,8 +104,9 @@ int kr_cli_lock(int argc, char **argv) {
         switch (o) {
         case OPT_HELP: fputs(help, stdout); return KR_EXIT_OK;
         case OPT_LOOKS:
-            if (!kr_cli_whole(optarg, 1, 1000, &lock.looks))
-                return say(KR_EXIT_USAGE, "--looks must be a whole number from 1 to 1000");
+            if (!take_sizes(optarg, &lock))
+                return say(KR_EXIT_USAGE, "--looks: expected the numbers of requests that the file will have, "
+                                          "rising, such as 700,1400,2100");
             break;
         case OPT_TABLE:
             if (kr_grid_parse(optarg, lock.tolerance, KR_LEDGER_TABLE_MAX, &lock.n_tolerances, &e) !=

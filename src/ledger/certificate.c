@@ -56,12 +56,16 @@ static void put_table(kr_confirmation *c, kr_buf *b) {
 
 static void put_ledger(const kr_confirmation *c, kr_buf *b) {
     kr_buf_printf(b, ",\"ledger\":{\"entries\":%zu,\"head\":\"%s\",\"entry\":%lld,\"time\":\"%s\",\"lock\":%lld,"
-                     "\"locked\":\"%s\",\"look\":%lld,\"looks\":%lld,\"rerun\":%s,\"exploratory\":%s,"
-                     "\"rows\":%lld,\"rows_sha256\":\"%s\",\"outcomes_sha256\":\"%s\","
-                     "\"order_sha256\":\"%s\"",
+                     "\"locked\":\"%s\",\"look\":%lld,\"looks\":%lld,\"look_sizes\":[",
                   c->entries, c->head, (long long)c->entry.number, c->entry.time,
                   (long long)c->lock.number, c->lock.time, (long long)c->entry.look,
-                  (long long)c->lock.looks, c->rerun ? "true" : "false",
+                  (long long)c->lock.looks);
+    for (size_t i = 0; i < c->lock.n_sizes; i++)
+        kr_buf_printf(b, "%s%lld", i > 0 ? "," : "", (long long)c->lock.size[i]);
+    kr_buf_printf(b, "],\"rerun\":%s,\"exploratory\":%s,"
+                     "\"rows\":%lld,\"rows_sha256\":\"%s\",\"outcomes_sha256\":\"%s\","
+                     "\"order_sha256\":\"%s\"",
+                  c->rerun ? "true" : "false",
                   c->exploratory ? "true" : "false", (long long)c->entry.tested_rows, c->entry.rows,
                   c->entry.outcomes, c->lock.order);
     kr_buf_puts(b, ",\"state\":");

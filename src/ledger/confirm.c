@@ -176,7 +176,7 @@ static void write_text(kr_confirmation *c, const char *why) {
                            c->lock.n_tolerances > 0 ? "; its claim is the table over tolerances" : "");
     if (why == NULL && c->lock.looks > 1 && n > 0 && (size_t)n < sizeof c->text)
         snprintf(c->text + n, sizeof c->text - (size_t)n,
-                 " Look %lld of %lld at a growing sample, which share the lock's error level.",
+                 " Look %lld of %lld at a growing sample, of declared sizes, which share the lock's error level.",
                  (long long)c->entry.look, (long long)c->lock.looks);
 }
 
@@ -302,6 +302,28 @@ static kr_status fill_entry(const kr_study *s, const chosen *x, kr_ledger_entry 
     return st;
 }
 
+/* Which look this is; more than the lock has: none is left. Where a lock has several, they are at numbers of
+ * requests that were declared before any result: with a size chosen after a look, the error of two looks at
+ * delta/2 is up to alpha + exp(-z^2/2)/4 for alpha = delta/2 and its normal quantile z (Proschan and
+ * Hunsberger 1995), 0.06 for delta 0.05. At declared sizes Bonferroni holds, whoever opened which rows. */
+static kr_status which_look(const kr_study *s, const kr_ledger_entry *lock, const chosen *x, int64_t *look,
+                            kr_error *err) {
+    int64_t rows = (int64_t)kr_calib_rows(s->calib);
+    size_t at = 0;
+    if (lock->n_sizes == 0) {
+        *look = count_looks(s, lock, x) + 1;
+        return KR_OK;
+    }
+    while (at < lock->n_sizes && lock->size[at] < rows)
+        at++;
+    *look = (int64_t)at + 1;
+    if (at == lock->n_sizes || lock->size[at] == rows)
+        return KR_OK;
+    return kr_fail(err, KR_EFORMAT, "the file has %lld requests; lock %lld declared a look at %lld: at a size chosen "
+                                   "after a look it would prove less. Nothing was opened",
+                   (long long)rows, (long long)lock->number, (long long)lock->size[at]);
+}
+
 /* Fills x, and in c->entry everything but what comes out. */
 static kr_status prepare(const kr_study *s, kr_confirmation *c, chosen *x, kr_error *err) {
     char order[KR_SHA256_HEX];
@@ -316,20 +338,23 @@ static kr_status prepare(const kr_study *s, kr_confirmation *c, chosen *x, kr_er
     if (st != KR_OK)
         return st;
     const kr_ledger_entry *same = same_test(s, &now);
-    int64_t looks = count_looks(s, &c->lock, x);
+    int64_t look;
+    if ((st = which_look(s, &c->lock, x, &look, err)) != KR_OK)
+        return st;
     if (strcmp(order, c->lock.order) != 0)
         x->why = "the candidates, their order or what they were measured on changed after the contract was "
                  "locked";
     else if (x->why == NULL && same != NULL && same->look == 0)
         x->why = "the first test of these rows by this lock was exploratory";
-    else if (x->why == NULL && same == NULL && looks >= c->lock.looks)
-        x->why = "every declared look of this lock is used (rows opened by another lock before the file grew "
-                 "count as well)";
+    else if (x->why == NULL && same == NULL && look > c->lock.looks)
+        x->why = c->lock.n_sizes > 0 ? "the file has grown past the last declared look of this lock"
+                                     : "every declared look of this lock is used (rows opened by another lock "
+                                       "before the file grew count as well)";
     kr_contract k = contract_of_look(&c->lock);
     c->rerun = same != NULL;
     c->exploratory = x->why != NULL;
     c->entry = same != NULL ? *same : now;
-    c->entry.look = c->exploratory ? 0 : same != NULL ? same->look : looks + 1;
+    c->entry.look = c->exploratory ? 0 : same != NULL ? same->look : look;
     c->entry.delta = c->exploratory ? (kr_dec){0, 0} : kr_contract_delta(&k);
     return KR_OK;
 }

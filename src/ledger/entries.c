@@ -127,6 +127,20 @@ kr_study_budget kr_study_budget_of(const kr_study *s) {
     return b;
 }
 
+static kr_status check_sizes(const kr_study *s, const kr_ledger_entry *e, kr_error *err) {
+    int64_t before = (int64_t)kr_calib_rows(s->calib) - 1;
+    if (e->looks < 1 || e->n_sizes > KR_LEDGER_LOOKS_MAX ||
+        e->looks != (int64_t)(e->n_sizes > 0 ? e->n_sizes : 1))
+        return kr_fail(err, KR_EINVAL, "more than one look needs the number of requests at each, up to %d",
+                       KR_LEDGER_LOOKS_MAX);
+    for (size_t i = 0; i < e->n_sizes; before = e->size[i++])
+        if (e->size[i] <= before)
+            return kr_fail(err, KR_EINVAL, "the file has %zu requests: the numbers it will have at the looks "
+                                           "must rise from there, and %lld does not",
+                           kr_calib_rows(s->calib), (long long)e->size[i]);
+    return KR_OK;
+}
+
 kr_status kr_study_lock(kr_study *s, const kr_ledger_entry *lock, kr_error *err) {
     kr_ledger_entry e = *lock;
     char d[KR_DEC_TEXT], l[KR_DEC_TEXT];
@@ -138,8 +152,8 @@ kr_status kr_study_lock(kr_study *s, const kr_ledger_entry *lock, kr_error *err)
         return kr_fail(err, KR_EINVAL, "this file has no ledger; begin with kvrisk ledger start");
     if (!e.family && kr_calib_find_method(s->calib, e.method) < 0)
         return kr_fail(err, KR_EINVAL, "no method '%s' in this file", e.method);
-    if (e.looks < 1 || e.looks > 1000)
-        return kr_fail(err, KR_EINVAL, "the number of looks must be from 1 to 1000");
+    if ((st = check_sizes(s, &e, err)) != KR_OK)
+        return st;
     kr_dec delta = kr_contract_delta(&e.contract), left = kr_study_budget_of(s).left;
     if (kr_dec_cmp(delta, left) > 0)
         return kr_fail(err, KR_EINVAL, "the error budget is exhausted: this lock needs %s, %s is left",

@@ -62,7 +62,10 @@ static void put_lock(kr_buf *b, const kr_ledger_entry *e) {
     put_text(b, "method", e->method);
     kr_buf_printf(b, ",\"family\":%s", e->family ? "true" : "false");
     put_int(b, "looks", e->looks);
-    kr_buf_puts(b, ",\"tolerances\":[");
+    kr_buf_puts(b, ",\"sizes\":[");
+    for (size_t i = 0; i < e->n_sizes; i++)
+        kr_buf_printf(b, "%s%lld", i > 0 ? "," : "", (long long)e->size[i]);
+    kr_buf_puts(b, "],\"tolerances\":[");
     for (size_t i = 0; i < e->n_tolerances; i++) {
         kr_buf_puts(b, i > 0 ? "," : "");
         kr_json_put_dec(b, e->tolerance[i]);
@@ -134,6 +137,17 @@ static void take_tolerances(kr_json *j, kr_ledger_entry *e) {
     }
 }
 
+static void take_sizes(kr_json *j, kr_ledger_entry *e) {
+    for (kr_json_iter it = kr_json_enter(j, '['); kr_json_element(j, &it);) {
+        if (e->n_sizes == KR_LEDGER_LOOKS_MAX) {
+            kr_json_fail(j, j->at, "more than %d looks", KR_LEDGER_LOOKS_MAX);
+            return;
+        }
+        if (kr_json_int(j, 1, INT64_MAX, &e->size[e->n_sizes]))
+            e->n_sizes++;
+    }
+}
+
 static void take_kind(kr_json *j, kr_ledger_entry *e) {
     char text[16] = "";
     size_t at = j->at;
@@ -194,6 +208,8 @@ static bool take_entry(kr_json *j, kr_ledger_entry *e, char prev[KR_SHA256_HEX])
             take_text(j, prev, KR_SHA256_HEX);
         else if (kr_span_is(key, "tolerances"))
             take_tolerances(j, e);
+        else if (kr_span_is(key, "sizes"))
+            take_sizes(j, e);
         else
             take_field(j, key, e);
     }
@@ -214,7 +230,10 @@ static bool sound_start(const kr_ledger *l, const kr_ledger_entry *e) {
 
 static bool sound_lock(const kr_ledger *l, const kr_ledger_entry *e) {
     bool ok = l->n > 0 && kr_contract_check(&e->contract, NULL) == KR_OK && e->looks >= 1 &&
-              e->looks <= 1000 && is_hash(e->order) && e->family == (*e->method == '\0');
+              e->looks == (int64_t)(e->n_sizes > 0 ? e->n_sizes : 1) && is_hash(e->order) &&
+              e->family == (*e->method == '\0');
+    for (size_t i = 1; i < e->n_sizes; i++)
+        ok = ok && e->size[i] > e->size[i - 1];
     for (size_t i = 0; i < e->n_tolerances; i++)
         ok = ok && e->tolerance[i].digits >= 0;
     return ok;
@@ -229,7 +248,10 @@ static bool sound_confirm(const kr_ledger *l, const kr_ledger_entry *e) {
             before = l->entry[i].file_rows;
             break;
         }
-    return e->look <= l->entry[e->lock - 1].looks && e->file_rows >= before && is_share(e->delta) &&
+    const kr_ledger_entry *lock = &l->entry[e->lock - 1];
+    bool declared = e->look == 0 || lock->n_sizes == 0 ||
+                    (e->look <= lock->looks && lock->size[e->look - 1] == e->file_rows);
+    return declared && e->look <= lock->looks && e->file_rows >= before && is_share(e->delta) &&
            e->tested_rows >= 1 && e->tested_rows <= e->file_rows && is_hash(e->rows) &&
            is_hash(e->outcomes) && is_hash(e->file_ids) && is_hash(e->file_outcomes);
 }

@@ -14,6 +14,7 @@
 #include "risk/contract.h"
 
 #define KR_LEDGER_TABLE_MAX 64
+#define KR_LEDGER_LOOKS_MAX 64
 #define KR_LEDGER_ENTRIES_MAX 10000
 
 typedef enum { KR_LEDGER_START, KR_LEDGER_LOCK, KR_LEDGER_CONFIRM, KR_LEDGER_KINDS } kr_ledger_kind;
@@ -38,6 +39,8 @@ typedef struct {
     char method[128]; /* "": see family */
     bool family;
     int64_t looks;    /* at a growing sample, each at delta/looks */
+    size_t n_sizes;   /* looks, or 0 for a single one at any size */
+    int64_t size[KR_LEDGER_LOOKS_MAX]; /* rows of the file at each look, rising */
     size_t n_tolerances;
     kr_dec tolerance[KR_LEDGER_TABLE_MAX]; /* a joint table; none: the contract's */
     char order[KR_SHA256_HEX];             /* of the candidates in their order and what was measured */

@@ -4,8 +4,9 @@
  * The rules: (i) several contracts locked before the rows are opened each have their own delta, and
  * the certificate prints their sum; (ii) whatever is locked after rows were opened is exploratory on
  * them and confirmatory only on rows added later; (iii) the same test on the same rows again spends
- * nothing; (iv) a lock tested on a grown file is a new look, and looks share the lock's delta. Whatever
- * opened some of its rows before the file grew, this lock or another, was a look.
+ * nothing; (iv) looks at a growing file share the lock's delta, and how many requests it has at each is
+ * locked as well. A lock without such sizes has one look, at any size, and whatever opened some of its
+ * rows before the file grew, this lock or another, was that look.
  *
  * A row counts as opened also when one that belongs together with it was: of the same cluster or
  * prompt, or with an id that differs in case alone. */

@@ -60,6 +60,11 @@ has 'budget 0.1: 0.05 spent, 0 held by locks, 0.05 left' out
 [ "$(field "$tmp/show.json" spent)" = 0.05 ] || { cat "$tmp/show.json"; exit 1; }
 for bad in '--lock 0' '--lock x' '--lock 2x'; do status 2 ./kvrisk confirm "$f" $bad; done
 status 2 ./kvrisk lock "$f" --method keydiff --looks 0
+status 2 ./kvrisk lock "$f" --method keydiff --looks 700,600
+has 'must rise' err
+status 2 ./kvrisk lock "$f" --method keydiff --looks 599,700
+status 2 ./kvrisk lock "$f" --method keydiff --looks 700,
+status 2 ./kvrisk lock "$f" --method keydiff --looks ,700
 status 2 ./kvrisk lock "$f" --method keydiff --looks 2x
 
 # a second look: locked after the rows were opened
@@ -120,15 +125,23 @@ rm -r "$f.ledger" "$XDG_STATE_HOME"
 # a growing sample with two declared looks, then a third
 head -n 301 tests/fixtures/prototype/mini-ruler.jsonl >"$f"
 status 0 ./kvrisk ledger start "$f" --explore 0
-status 0 ./kvrisk lock "$f" --method keydiff --looks 2
+status 0 ./kvrisk lock "$f" --method keydiff --looks 300,450
 status 0 ./kvrisk confirm "$f" -o "$tmp/l1.json"
+# at a size that was not declared nothing is tested: it may be chosen for what the first look showed
+head -n 401 tests/fixtures/prototype/mini-ruler.jsonl >"$f"
+cp "$f.ledger" "$tmp/before"
+status 1 ./kvrisk confirm "$f"
+has 'the file has 400 requests; lock 2 declared a look at 450' err
+cmp -s "$tmp/before" "$f.ledger" || { echo "opened at an undeclared size"; exit 1; }
 head -n 451 tests/fixtures/prototype/mini-ruler.jsonl >"$f"
 status 0 ./kvrisk confirm "$f" -o "$tmp/l2.json"
-has 'Look 2 of 2' out
+has 'Look 2 of 2 at a growing sample, of declared sizes' out
+status 0 ./kvrisk ledger show "$f"
+has '2 of 2 looks taken, at 300, 450 requests' out
 [ "$(field "$tmp/l2.json" ledger.delta)" = 0.025 ] || { echo "look"; exit 1; }
 cp tests/fixtures/prototype/mini-ruler.jsonl "$f"
 status 3 ./kvrisk confirm "$f"
-has 'every declared look of this lock is used' out
+has 'grown past the last declared look' out
 # rows that were tested must not change
 sed '5s/"full":[0-9.]*/"full":0.125/' tests/fixtures/prototype/mini-ruler.jsonl >"$f"
 status 3 ./kvrisk confirm "$f"

@@ -44,7 +44,7 @@ tested() { field "$tmp/c.json" ledger.rows; }
 now=places
 begin 100
 status 0 ./kvrisk ledger start "$f" --explore 0 --budget 0.3
-status 0 ./kvrisk lock "$f" --method x --looks 2
+status 0 ./kvrisk lock "$f" --method x --looks 200,300
 add 100
 status 0 ./kvrisk confirm "$f" -o "$tmp/c.json" --force
 is "$(tested)" 200
@@ -117,7 +117,7 @@ begin 100
 status 0 ./kvrisk ledger start "$f" --explore 0 --budget 0.3
 status 0 ./kvrisk lock "$f" --method x
 status 0 ./kvrisk lock "$f" --method x --tolerance 0.2
-status 0 ./kvrisk lock "$f" --method x --tolerance 0.3 --looks 2
+status 0 ./kvrisk lock "$f" --method x --tolerance 0.3 --looks 100,200
 status 0 ./kvrisk confirm "$f" --lock 3 # seen at 100
 add 100
 status 3 ./kvrisk confirm "$f" --lock 2 # had one look
@@ -137,7 +137,7 @@ is "$(field "$tmp/c.json" ledger.delta_sum)" 0.2
 # one of two looks: half of the delta is spent, half is held
 begin 100
 status 0 ./kvrisk ledger start "$f" --explore 0 --budget 0.3
-status 0 ./kvrisk lock "$f" --method x --looks 2
+status 0 ./kvrisk lock "$f" --method x --looks 100,200
 status 0 ./kvrisk confirm "$f" -o "$tmp/c.json" --force
 is "$(field "$tmp/c.json" ledger.budget_spent)" 0.025
 is "$(field "$tmp/c.json" ledger.budget_held)" 0.025

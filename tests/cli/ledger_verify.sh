@@ -36,7 +36,7 @@ def save(rows):
 save(rows)
 
 need(0, "ledger", "start", f, "--explore", "0", "--budget", "0.4")
-need(0, "lock", f, "--method", "x", "--looks", "2")
+need(0, "lock", f, "--method", "x", "--looks", "160,260")
 need(0, "lock", f, "--method", "y", "--tolerances", "0.1,0.2,0.6", "--risk", "0.06")
 need(0, "lock", f, "--family")
 certificates = []

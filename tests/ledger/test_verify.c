@@ -204,7 +204,7 @@ static void setup(void) {
     kr_ledger_entry start = {.budget = kr_dec_make(4, 1), .seed = 1};
     kr_contract k = {kr_dec_make(1, 1), kr_dec_make(5, 2), kr_dec_make(95, 2)};
     kr_ledger_entry locks[] = {
-        {.contract = k, .method = "x", .looks = 2},
+        {.contract = k, .method = "x", .looks = 2, .n_sizes = 2, .size = {80, 160}},
         {.contract = k, .method = "y", .looks = 1, .n_tolerances = 2,
          .tolerance = {kr_dec_make(1, 1), kr_dec_make(6, 1)}},
         {.contract = k, .family = true, .looks = 1},
