@@ -305,7 +305,8 @@ void kr_book_ask_lock(kr_app *a) {
     snprintf(label, sizeof label,
              a->book.unopened > 0 ? "Lock %.24s: holds %.14s, then %.14s left; cannot be undone. y/N "
                                   : "Lock %.24s: only exploratory, all is opened; holds %.14s, %.14s left. y/N ",
-             e.family ? "the family" : e.method, kr_dec_text(delta, d), kr_dec_text(after, left));
+             e.family ? "the family" : kr_text_short(e.method, 24).s, kr_dec_text(delta, d),
+             kr_dec_text(after, left));
     a->pending = KR_ACT_LOCK;
     kr_prompt_open(&a->prompt, KR_PROMPT_YESNO, label, "");
 }
@@ -423,7 +424,7 @@ static void put_table(const kr_confirmation *c, kr_buf *out) {
 static void put_head(const kr_confirmation *c, kr_book_result *r) {
     char level[48], name[64];
     const kr_line *l = kr_analysis_line(c->a, c->method);
-    snprintf(name, sizeof name, "%.60s", kr_calib_method(c->c, c->method)->name);
+    snprintf(name, sizeof name, "%.60s", kr_text_short(kr_calib_method(c->c, c->method)->name, 60).s);
     for (char *p = name; *p != '\0'; p++)
         *p = (char)toupper((unsigned char)*p);
     level_of(c, l->certified, level);
@@ -449,7 +450,8 @@ static void keep_result(kr_app *a, kr_confirmation *c) {
     r->lock = c->lock.number;
     r->entry = c->rerun ? 0 : (int64_t)c->entries;
     snprintf(r->state, sizeof r->state, "%s", c->entry.state);
-    snprintf(r->name, sizeof r->name, "%.60s", kr_calib_method(c->c, c->method)->name);
+    const char *method = kr_calib_method(c->c, c->method)->name;
+    snprintf(r->name, sizeof r->name, "%.*s", kr_text_whole(method, 60), method);
     put_head(c, r);
     kr_buf_printf(&r->text, "%s%s\n", c->text,
                   c->rerun ? " Tested before with the same rows and results; nothing is spent again." : "");

@@ -199,6 +199,24 @@ int kr_canvas_text(kr_canvas *c, kr_rect r, int x, int y, kr_role role, const ch
     return kr_canvas_str(c, r, x, y, role, buf);
 }
 
+int kr_text_whole(const char *s, int bytes) {
+    int n = (int)strnlen(s, (size_t)bytes + 1);
+    if (n <= bytes)
+        return n;
+    while (bytes > 0 && ((unsigned char)s[bytes] & 0xc0) == 0x80)
+        bytes--;
+    return bytes;
+}
+
+kr_short kr_text_short(const char *s, int bytes) {
+    static const char mark[] = "…";
+    kr_short out;
+    bool whole = (int)strnlen(s, (size_t)bytes + 1) <= bytes;
+    int n = kr_text_whole(s, whole ? bytes : bytes - (int)sizeof mark + 1);
+    snprintf(out.s, sizeof out.s, "%.*s%s", n, s, whole ? "" : mark);
+    return out;
+}
+
 void kr_canvas_field(kr_canvas *c, kr_rect r, int x, int y, int w, kr_align align, kr_role role,
                      const char *s) {
     if (w <= 0)

@@ -58,6 +58,14 @@ int kr_text_width(const char *s);
  * drawn; returns the bytes used. */
 int kr_text_next(const char *s, uint32_t *cp);
 
+/* Bytes of the whole characters in the first `bytes` of s. */
+int kr_text_whole(const char *s, int bytes);
+typedef struct {
+    char s[256];
+} kr_short;
+/* s in at most `bytes` (below 256), its end left out at a character and marked. */
+kr_short kr_text_short(const char *s, int bytes);
+
 /* Rows joined by '\n', trailing blanks removed; roles as letters ('.' for plain text) or dropped.
  * Caller frees; NULL when out of memory. */
 char *kr_canvas_dump(const kr_canvas *c);

@@ -269,11 +269,12 @@ void kr_out_ask(kr_app *a, kr_out what) {
     const char *method = kr_calib_method(a->calib, a->method)->name;
     kr_level_label(a, a->method, kr_analysis_line(a->an, a->method)->certified, level);
     level[strcspn(level, " ")] = '\0';
+    int whole = kr_text_whole(method, 60);
     switch (what) {
-    case KR_OUT_POINT: snprintf(stem, sizeof stem, "kvrisk-%.60s-%s", method, level); break;
-    case KR_OUT_RESULTS: snprintf(stem, sizeof stem, "kvrisk-reeval-%.60s", method); break;
+    case KR_OUT_POINT: snprintf(stem, sizeof stem, "kvrisk-%.*s-%s", whole, method, level); break;
+    case KR_OUT_RESULTS: snprintf(stem, sizeof stem, "kvrisk-reeval-%.*s", whole, method); break;
     case KR_OUT_LOG: snprintf(stem, sizeof stem, "kvrisk-reeval"); break;
-    case KR_OUT_MAP: snprintf(stem, sizeof stem, "kvrisk-map-%.60s", method); break;
+    case KR_OUT_MAP: snprintf(stem, sizeof stem, "kvrisk-map-%.*s", whole, method); break;
     case KR_OUT_CERTIFICATE:
         if (a->book.result.json == NULL) {
             kr_app_say(a, true, "no certificate is shown; C confirms a lock");

@@ -318,9 +318,9 @@ static void sample_here(kr_app *a, const char *task, bool events) {
     }
     n = n > r->samples ? r->samples : n;
     if (events)
-        snprintf(what, sizeof what, "%zu event%s of %.60s", n, n == 1 ? "" : "s", task);
+        snprintf(what, sizeof what, "%zu event%s of %.60s", n, n == 1 ? "" : "s", kr_text_short(task, 60).s);
     else
-        snprintf(what, sizeof what, "%zu of %.60s, seed %llu", n, task != NULL ? task : "all tasks",
+        snprintf(what, sizeof what, "%zu of %.60s, seed %llu", n, task != NULL ? kr_text_short(task, 60).s : "all tasks",
                  (unsigned long long)r->seed);
     start_sample(a, want, n, !events, what);
 }

@@ -205,7 +205,7 @@ void kr_reeval_field_text(const kr_app *a, kr_re_field f, char out[KR_RE_TEXT]) 
     int number = find_number(names[f]);
     switch (f) {
     case KR_RE_METHOD:
-        snprintf(out, KR_RE_TEXT, "%.100s", kr_calib_method(a->calib, a->method)->name);
+        snprintf(out, KR_RE_TEXT, "%.100s", kr_text_short(kr_calib_method(a->calib, a->method)->name, 100).s);
         return;
     case KR_RE_LEVEL: {
         char level[32];

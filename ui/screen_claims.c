@@ -163,7 +163,7 @@ void kr_draw_claims(kr_view *v, kr_rect r) {
     kr_claims *k = &a->claims;
     char title[128];
     snprintf(title, sizeof title, "claims on %.60s",
-             kr_calib_method(a->calib, a->method)->name);
+             kr_text_short(kr_calib_method(a->calib, a->method)->name, 60).s);
     bool shared = a->lay.box.w > 0; /* the heads then stand on the frame's own line */
     kr_rect in = kr_view_pane(v, r, shared ? NULL : title, NULL);
     kr_rect list = shared ? in : (kr_rect){in.x, in.y + 1, in.w, in.h - 1};
@@ -231,14 +231,15 @@ void kr_pair_mark(kr_app *a) {
                kr_calib_method(a->calib, a->method)->name, level);
 }
 
-static void base_name(const kr_app *a, size_t policy, char out[96]) {
+/* "45 %", with its method's name where that is another one. */
+static void base_name(const kr_app *a, size_t policy, char out[256]) {
     for (size_t m = 0; m < kr_calib_methods(a->calib); m++) {
         const kr_method *x = kr_calib_method(a->calib, m);
         char level[32];
         if (policy < x->first || policy >= x->first + x->count)
             continue;
         kr_level_label(a, m, (int)(policy - x->first), level);
-        snprintf(out, 96, "%.50s %s", x->name, level);
+        snprintf(out, 256, "%s%s%s", m == a->method ? "" : x->name, m == a->method ? "" : " ", level);
     }
 }
 
@@ -246,7 +247,7 @@ void kr_pair_words(kr_app *a, char *out, size_t cap) {
     size_t policy = kr_app_policy(a);
     size_t base = a->pair_base >= 0 ? (size_t)a->pair_base : policy - (a->level > 0);
     kr_pair p;
-    char name[96] = "";
+    char name[256] = "";
     out[0] = '\0';
     if (base == policy || base >= kr_calib_policies(a->calib) ||
         kr_calib_rows(a->calib) > MANY_ROWS ||

@@ -160,7 +160,8 @@ static void draw_next(kr_view *v, kr_rect in) {
     kr_value_text(KR_FIELD_RISK, k.risk, r);
     kr_value_text(KR_FIELD_CONFIDENCE, k.confidence, c);
     snprintf(text, sizeof text, "%.40s at %s, %s, %s: %s %s, %s",
-             kr_analysis_family(a->an) ? "the family" : kr_calib_method(a->calib, a->method)->name, t, r, c,
+             kr_analysis_family(a->an) ? "the family" : kr_text_short(kr_calib_method(a->calib, a->method)->name, 40).s,
+             t, r, c,
              enough ? "holds" : "needs", kr_dec_text(delta, d), enough ? "then" : "too much");
     size_t used = strlen(text);
     if (enough)
@@ -171,7 +172,7 @@ static void draw_next(kr_view *v, kr_rect in) {
 
 void kr_draw_budget(kr_view *v, kr_rect r) {
     char title[160];
-    snprintf(title, sizeof title, "ledger of %.100s", kr_file_name(v->a->path));
+    snprintf(title, sizeof title, "ledger of %.100s", kr_text_short(kr_file_name(v->a->path), 100).s);
     kr_rect in = kr_view_pane(v, r, title, NULL);
     int w = in.w >= 100 ? 40 : in.w >= 70 ? in.w - 52 : 0;
     draw_budget_row(v, in, w);
@@ -246,7 +247,7 @@ typedef struct {
 
 static void lock_cells(const kr_book *b, const kr_ledger_entry *e, cells *s) {
     char t[KR_DEC_TEXT], r[KR_DEC_TEXT], c[KR_DEC_TEXT];
-    snprintf(s->what, sizeof s->what, "%.60s", e->family ? "family" : e->method);
+    snprintf(s->what, sizeof s->what, "%.60s", e->family ? "family" : kr_text_short(e->method, 60).s);
     snprintf(s->contract, sizeof s->contract, "%.20s %.16s%% %.16s%%", kr_dec_fixed(e->contract.tolerance, 2, t),
              kr_dec_percent(e->contract.risk, 0, r), kr_dec_percent(e->contract.confidence, 0, c));
     kr_dec_text(kr_contract_delta(&e->contract), s->delta);

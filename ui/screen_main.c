@@ -101,7 +101,7 @@ void kr_draw_line(kr_view *v, kr_rect r) {
     char most[64];
     long long k = kr_analysis_max_events(a->an), n = kr_analysis_n(a->an);
     if (a->screen == KR_SCREEN_CLAIMS) /* every claim has its own count; whose they are is said here */
-        snprintf(most, sizeof most, "%.40s", kr_calib_method(a->calib, a->method)->name);
+        snprintf(most, sizeof most, "%.40s", kr_text_short(kr_calib_method(a->calib, a->method)->name, 40).s);
     else
         snprintf(most, sizeof most, k < 0 ? "n=%lld is too small" : "at most %lld of %lld",
                  k < 0 ? n : k, n);
@@ -499,7 +499,7 @@ static void choice_note(kr_view *v, kr_rect r) {
         snprintf(s, sizeof s, "%s", frame.w >= 64 ? " one family: choosing among methods is covered "
                                                   : " one family: choice covered ");
     else if (m->contract_method != NULL)
-        snprintf(s, sizeof s, " declared for %.40s; others explore ", m->contract_method);
+        snprintf(s, sizeof s, " declared for %.40s; others explore ", kr_text_short(m->contract_method, 40).s);
     else
         snprintf(s, sizeof s, "%s",
                  frame.w >= 64 ? " each line alone; choosing among methods is not covered "

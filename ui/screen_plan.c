@@ -311,7 +311,7 @@ static void draw_choices(kr_view *v, kr_rect r, const page *p) {
             put(v, in, x + 9 + 11 * (int)k, i + 1, 11, KR_RIGHT, i == 0 ? KR_ROLE_VALUE : KR_ROLE_TEXT, s);
         }
     }
-    snprintf(s, sizeof s, "for the sequence of %.40s", kr_calib_method(v->a->calib, p->method)->name);
+    snprintf(s, sizeof s, "for the sequence of %.40s", kr_text_short(kr_calib_method(v->a->calib, p->method)->name, 40).s);
     put(v, in, 0, KR_PLANNING_CHOICES + 1, in.w, KR_LEFT, KR_ROLE_DIM, s);
 }
 

@@ -9,19 +9,39 @@ typedef struct {
     int method, level, contract, state, events, p, note;
 } point_columns;
 
+static int wider(int w, const char *s, int gap) {
+    int n = kr_text_width(s) + gap;
+    return n > w ? n : w;
+}
+
+/* "0.100  5.0 %  95.0 %", below "drop   risk   conf". */
+static void contract_text(const kr_saved_point *p, char out[128]) {
+    char tol[40], risk[40], conf[40];
+    kr_value_fit(KR_FIELD_TOLERANCE, p->contract.tolerance, 6, tol);
+    kr_value_fit(KR_FIELD_RISK, p->contract.risk, 6, risk);
+    kr_value_fit(KR_FIELD_CONFIDENCE, p->contract.confidence, 7, conf);
+    snprintf(out, 128, "%-5s  %-5s  %s", tol, risk, conf);
+}
+
 static void events_text(const kr_saved_point *p, char out[48]) {
     snprintf(out, 48, p->events < 0 ? "-" : "%lld/%lld", (long long)p->events, (long long)p->n);
 }
 
 static point_columns fit_points(const kr_app *a, int w) {
-    point_columns c = {.method = 17, .level = 8, .contract = 24, .events = 10};
+    enum { METHOD = 17, NOTE = 8 };
+    point_columns c = {.level = 7, .contract = 20, .events = 8};
+    int longest = 8;
     for (size_t i = 0; i < a->n_saved; i++) {
-        char s[48];
+        char s[128];
         events_text(&a->saved[i], s);
-        int events = kr_text_width(s) + 1, level = kr_text_width(a->saved[i].level) + 1;
-        c.events = events > c.events ? events : c.events;
-        c.level = level > c.level ? level : c.level;
+        c.events = wider(c.events, s, 1);
+        c.level = wider(c.level, a->saved[i].level, 2);
+        contract_text(&a->saved[i], s);
+        c.contract = wider(c.contract, s, 1);
+        longest = wider(longest, a->saved[i].method_name, 2);
     }
+    longest = longest > 30 ? 30 : longest;
+    c.method = longest < METHOD ? longest : METHOD;
     int room = w - 2 - c.method - c.level - c.contract - c.events;
     if (room < (c.events > 10 ? 9 : 0)) { /* the state goes before a long count */
         room += c.events;
@@ -30,6 +50,11 @@ static point_columns fit_points(const kr_app *a, int w) {
     if (room >= 9) {
         c.state = 9;
         room -= 9;
+    }
+    int more = room - NOTE < longest - c.method ? room - NOTE : longest - c.method;
+    if (more > 0) {
+        c.method += more;
+        room -= more;
     }
     if (room >= 28) {
         c.p = 9;
@@ -41,7 +66,7 @@ static point_columns fit_points(const kr_app *a, int w) {
 
 static void point_row(kr_view *v, kr_rect in, int y, const kr_saved_point *p,
                       const point_columns *c, bool here) {
-    char s[128], tol[40], risk[40], conf[40];
+    char s[128];
     int x = 2;
     kr_canvas_field(v->c, in, 0, y, 2, KR_LEFT, KR_ROLE_KEY, here ? "▸" : "");
     kr_canvas_field(v->c, in, x, y, c->method - 1, KR_LEFT, KR_ROLE_TEXT, p->method_name);
@@ -49,10 +74,7 @@ static void point_row(kr_view *v, kr_rect in, int y, const kr_saved_point *p,
     kr_canvas_field(v->c, in, x, y, c->level - 1, KR_LEFT,
                     p->candidate < 0 ? KR_ROLE_FALL : KR_ROLE_CERT, p->level);
     x += c->level;
-    kr_value_fit(KR_FIELD_TOLERANCE, p->contract.tolerance, 6, tol);
-    kr_value_fit(KR_FIELD_RISK, p->contract.risk, 6, risk);
-    kr_value_fit(KR_FIELD_CONFIDENCE, p->contract.confidence, 7, conf);
-    snprintf(s, sizeof s, "%s  %s  %s", tol, risk, conf);
+    contract_text(p, s);
     kr_canvas_field(v->c, in, x, y, c->contract - 1, KR_LEFT, KR_ROLE_TEXT, s);
     x += c->contract;
     events_text(p, s);
@@ -74,7 +96,7 @@ static void points_header(kr_view *v, kr_rect in, const point_columns *c) {
     x += c->method;
     kr_canvas_field(v->c, in, x, 0, c->level, KR_LEFT, KR_ROLE_DIM, "keeps");
     x += c->level;
-    kr_canvas_field(v->c, in, x, 0, c->contract, KR_LEFT, KR_ROLE_DIM, "drop   risk   confidence");
+    kr_canvas_field(v->c, in, x, 0, c->contract, KR_LEFT, KR_ROLE_DIM, "drop   risk   conf");
     x += c->contract;
     kr_canvas_field(v->c, in, x, 0, c->events, KR_RIGHT, KR_ROLE_DIM, "events");
     x += c->events;

@@ -17,7 +17,7 @@ static void policy_label(const kr_app *a, size_t method, size_t policy, char out
     char level[32];
     const kr_method *m = kr_calib_method(a->calib, method);
     kr_level_label(a, method, (int)(policy - m->first), level);
-    snprintf(out, 128, "%.80s at %s", m->name, level);
+    snprintf(out, 128, "%.80s at %s", kr_text_short(m->name, 80).s, level);
 }
 
 /* Label and value one after another; returns the next column. */
@@ -68,9 +68,9 @@ void kr_draw_eval(kr_view *v, kr_rect r) {
     if (a->lay.box.w > 0)
         kr_frame_divider(v->c, a->lay.box, 0, title, note);
     int x = pair(v, in, 0, 0, "model", e->model[0] != '\0' ? kr_file_name(e->model) : "none");
-    snprintf(s, sizeof s, "%.100s", e->requests[0] != '\0' ? kr_file_name(e->requests) : "none");
+    snprintf(s, sizeof s, "%.100s", e->requests[0] != '\0' ? kr_text_short(kr_file_name(e->requests), 100).s : "none");
     pair(v, in, x, 0, "requests", s);
-    snprintf(s, sizeof s, "%zu of %.60s", e->samples, e->task[0] != '\0' ? e->task : "all tasks");
+    snprintf(s, sizeof s, "%zu of %.60s", e->samples, e->task[0] != '\0' ? kr_text_short(e->task, 60).s : "all tasks");
     x = pair(v, in, 0, 1, "sample", s);
     snprintf(s, sizeof s, "%llu", (unsigned long long)e->seed);
     x = pair(v, in, x, 1, "seed", s);
@@ -105,7 +105,8 @@ static void draw_progress(kr_view *v, kr_rect in, const kr_re_run *u) {
     double t = kr_job_seconds(u->job);
     const char *id = done < u->n_want ? a->re->file->item[u->want[done]].id : "";
     snprintf(s, sizeof s, "%.1f s, %.0f tokens/s, %.0f MB  %s %.60s", t,
-             t > 0 ? (double)u->tokens / t : 0.0, (double)kr_job_bytes(u->job) / 1e6, u->phase, id);
+             t > 0 ? (double)u->tokens / t : 0.0, (double)kr_job_bytes(u->job) / 1e6, u->phase,
+             kr_text_short(id, 60).s);
     kr_canvas_field(v->c, in, x, 0, in.w - x, KR_LEFT, KR_ROLE_TEXT, s);
 }
 

@@ -104,7 +104,7 @@ static void draw_table(kr_view *v, kr_rect in, const kr_measure *m, const kr_ful
     char label[32], name[120];
     const kr_app *a = v->a;
     kr_level_label(a, a->method, a->level, label);
-    snprintf(name, sizeof name, "%.80s at %s", kr_calib_method(a->calib, a->method)->name, label);
+    snprintf(name, sizeof name, "%.80s at %s", kr_text_short(kr_calib_method(a->calib, a->method)->name, 80).s, label);
     kr_times t = {name, strstr(name, " at ") + 1, "all levels together", f->prefill_s, f->score_s,
                   f->steps > 0 ? f->decode_s / (double)f->steps : NAN,
                   (double)f->bytes, (double)m->bytes, m->retained};
@@ -185,10 +185,10 @@ void kr_draw_answers(kr_view *v, kr_rect r) {
     const kr_reeval *e = a->re;
     char title[240], note[200] = "";
     const kr_sample_request *q = e->file != NULL ? &e->file->item[e->view_q] : NULL;
-    snprintf(title, sizeof title, "%.120s: %s", q != NULL ? q->id : "request",
+    snprintf(title, sizeof title, "%.120s: %s", q != NULL ? kr_text_short(q->id, 120).s : "request",
              kr_calib_method(a->calib, a->method)->name);
     if (q != NULL)
-        snprintf(note, sizeof note, "%.60s, scored by %.40s", q->task, q->scorer->name);
+        snprintf(note, sizeof note, "%.60s, scored by %.40s", kr_text_short(q->task, 60).s, q->scorer->name);
     kr_rect in = kr_view_pane(v, r, title, note);
     if (a->lay.box.w > 0)
         kr_frame_divider(v->c, a->lay.box, 0, title, note);

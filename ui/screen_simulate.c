@@ -293,7 +293,7 @@ static void level_row(const picture *p, kr_rect in, int y, int candidate, size_t
 static void draw_levels(const picture *p, kr_rect r) {
     size_t first, length = kr_sim_length(p->sim, p->a->method, &first);
     char title[96];
-    snprintf(title, sizeof title, "what %.40s gets", kr_calib_method(p->a->calib, p->a->method)->name);
+    snprintf(title, sizeof title, "what %.40s gets", kr_text_short(kr_calib_method(p->a->calib, p->a->method)->name, 40).s);
     kr_rect in = kr_view_pane(p->v, r, title, "% of draws, p/P method");
     put(p, in, 0, 0, 10, KR_RIGHT, KR_ROLE_DIM, "keeps");
     put(p, in, 10, 0, 9, KR_RIGHT, KR_ROLE_DIM, "risk");
@@ -321,7 +321,7 @@ static void draw_levels(const picture *p, kr_rect r) {
 static void draw_reach(const picture *p, kr_rect r) {
     size_t first, length = kr_sim_length(p->sim, p->a->method, &first), bad = length;
     char title[96];
-    snprintf(title, sizeof title, "how far %.32s gets", kr_calib_method(p->a->calib, p->a->method)->name);
+    snprintf(title, sizeof title, "how far %.32s gets", kr_text_short(kr_calib_method(p->a->calib, p->a->method)->name, 32).s);
     kr_rect in = kr_view_pane(p->v, r, title, "━ certified  ┄ empirical");
     double *x = calloc(3 * length + 1, sizeof *x), *cert = x + length, *emp = cert + length;
     bool falls = x != NULL && length >= 2;

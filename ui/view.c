@@ -110,9 +110,9 @@ static void draw_title(kr_view *v, kr_rect r) {
     if (m->kind == KR_KIND_COUNTS)
         snprintf(part[n++], 128, "published counts%s", m->partial ? ", partial sequence" : "");
     else if (m->benchmark != NULL)
-        snprintf(part[n++], 128, "%.60s", m->benchmark);
+        snprintf(part[n++], 128, "%.60s", kr_text_short(m->benchmark, 60).s);
     if (m->model != NULL)
-        snprintf(part[n++], 128, "%.100s", m->model);
+        snprintf(part[n++], 128, "%.100s", kr_text_short(m->model, 100).s);
     for (int i = 0; i < n; i++) {
         int need = kr_text_width(part[i]);
         if (x + need + 1 > end && i < 4)
@@ -318,6 +318,12 @@ static const char *brief_here(const kr_app *a, const kr_binding *b) {
         (b->act == KR_ACT_ENTER || b->act == KR_ACT_NOTE || b->act == KR_ACT_DELETE ||
          b->act == KR_ACT_EXPORT || b->act == KR_ACT_DOWN))
         return NULL;
+    if (a->screen == KR_SCREEN_REEVAL && kr_reeval_shown(a) == NULL) {
+        if (b->act == KR_ACT_ENTER)
+            return "Enter what to run";
+        return b->act == KR_ACT_DOWN || b->act == KR_ACT_CANCEL || b->act == KR_ACT_SAVE_RESULTS ||
+                       b->act == KR_ACT_DIFFERING ? NULL : b->brief;
+    }
     if (a->screen != KR_SCREEN_LEDGER || !k->known)
         return b->brief;
     bool ledger = k->there && k->damage[0] == '\0';

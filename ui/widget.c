@@ -10,7 +10,7 @@ enum { WORDS_TEXT = 256 };
  * words with a mark where something is left out. */
 static void whole_words(const char *s, int w, char out[WORDS_TEXT]) {
     int used = 0;
-    size_t part = 0, word = 0;
+    size_t part = 0, word = 0; /* a word longer than half of the room is cut itself */
     snprintf(out, WORDS_TEXT, "%s", s);
     if (kr_text_width(s) <= w)
         return;
@@ -20,7 +20,7 @@ static void whole_words(const char *s, int w, char out[WORDS_TEXT]) {
         if (at > 0 && (strncmp(s + at, ", ", 2) == 0 || strncmp(s + at, "  ", 2) == 0))
             part = at;
         if (s[at] == ' ' && used + 2 <= w)
-            word = at + 1;
+            word = 2 * used >= w ? at + 1 : 0;
         used += kr_text_width(s + at) - kr_text_width(s + at + n);
         at += n;
     }

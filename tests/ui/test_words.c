@@ -109,6 +109,7 @@ static void a_note_is_cut_between_its_words(void **state) {
     expect_note(30, "% of KV kept, by certified", " % of KV kept ─╮");
     expect_note(34, "simultaneous 95.0 % intervals", " simultaneous 95.0 … ─╮");
     expect_note(25, "incomprehensible", " incomprehe… ─╮");
+    expect_note(25, "of incomprehensible", " of incompr… ─╮");
 }
 
 static void the_map_names_its_tolerances_at_every_size(void **state) {
@@ -129,6 +130,69 @@ static void a_list_without_colours_shows_where_it_is(void **state) {
     assert_string_equal(s, "#\n#\n|\n|\n");
     kr_canvas_free(c);
     free(s);
+}
+
+static void names_are_cut_between_characters(void **state) {
+    (void)state;
+    assert_string_equal(kr_text_short("缓存压缩", 12).s, "缓存压缩");
+    assert_string_equal(kr_text_short("缓存压缩", 11).s, "缓存…");
+    assert_string_equal(kr_text_short("layer_defensivekv", 10).s, "layer_d…");
+    assert_int_equal(kr_text_whole("缓存压缩", 11), 9);
+    assert_int_equal(kr_text_whole("ab", 11), 2);
+    static const char *const screens[] = {"main",   "map",    "policy", "tasks",    "reeval", "points",
+                                          "claims", "plan",   "simulate", "ledger", "requests"};
+    char name[300], line[32];
+    repeat(name, sizeof name, "x缓存压缩", 15);
+    write_methods(name, "b");
+    for (int wide = 0; wide < 2; wide++) {
+        kr_app *a = open_app(file, wide ? 200 : 80, wide ? 60 : 24);
+        kr_app_select_method(a, 0);
+        kr_app_type(a, "a\n");
+        for (size_t k = 0; k < sizeof screens / sizeof *screens; k++) {
+            snprintf(line, sizeof line, ":screen %s\n", screens[k]);
+            kr_app_type(a, line);
+            char *s = seen(a), *help = strstr(s, "? help");
+            assert_non_null(help);
+            *help = ' ';
+            if (strstr(s, "压缩?") != NULL || strstr(s, "存?") != NULL || strstr(s, "?…") != NULL ||
+                strstr(s, "??") != NULL)
+                fail_msg("%s cuts a character:\n%s", screens[k], s);
+            free(s);
+        }
+        kr_app_free(a);
+    }
+}
+
+static void points_show_names_before_they_show_blanks(void **state) {
+    (void)state;
+    write_methods("layer_defensivekv", "b");
+    kr_app *a = open_app(file, 80, 24);
+    kr_app_select_method(a, 0);
+    kr_app_type(a, "anote one\n6");
+    expect_seen(a, "  method             keeps  drop   risk   conf");
+    expect_seen(a, "▸ layer_defensivekv  80 %   0.100  5.0 %  95.0 %");
+    expect_seen(a, "note one");
+    kr_app_free(a);
+}
+
+static void levels_of_one_method_are_compared_in_one_line(void **state) {
+    (void)state;
+    kr_app *a = open_app("data/samples/mini-ruler.jsonl", 80, 24);
+    kr_app_type(a, ":method layer_defensivekv\n3");
+    expect_seen(a, " against 45 %: only here 10, only there 2, McNemar p 0.039, -0.5 to +2.8 points\n");
+    kr_app_type(a, "bp");
+    expect_seen(a, " against layer_defensivekv 40 %: only here");
+    kr_app_free(a);
+}
+
+static void reeval_offers_what_there_is(void **state) {
+    (void)state;
+    kr_app *a = open_app(sample, 80, 24);
+    kr_app_type(a, "5");
+    expect_seen(a, "Enter what to run");
+    expect_not_seen(a, "c cancel");
+    expect_not_seen(a, "w write");
+    kr_app_free(a);
 }
 
 /* --- keys and commands ------------------------------------------------------------------------- */
@@ -254,6 +318,10 @@ int main(void) {
         cmocka_unit_test(a_note_is_cut_between_its_words),
         cmocka_unit_test(the_map_names_its_tolerances_at_every_size),
         cmocka_unit_test(a_list_without_colours_shows_where_it_is),
+        cmocka_unit_test(names_are_cut_between_characters),
+        cmocka_unit_test(points_show_names_before_they_show_blanks),
+        cmocka_unit_test(levels_of_one_method_are_compared_in_one_line),
+        cmocka_unit_test(reeval_offers_what_there_is),
         cmocka_unit_test(help_names_no_key_that_does_something_else),
         cmocka_unit_test(keys_are_offered_where_they_act),
         cmocka_unit_test(a_command_takes_no_word_that_means_nothing),
