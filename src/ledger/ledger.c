@@ -316,11 +316,14 @@ kr_status kr_ledger_load(const char *path, kr_ledger *out, kr_error *err) {
     size_t len = 0;
     if (stat(path, &there) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
         *out = (kr_ledger){0};
+        if (lstat(path, &there) == 0) /* on a disk that is not there now, say */
+            return kr_fail(err, KR_EIO, "%s is a link to nowhere, so what it kept cannot be read", path);
         return KR_OK;
     }
     kr_status st = kr_file_read(path, LEDGER_MAX, &text, &len, err);
     if (st == KR_OK)
-        st = kr_ledger_parse(text, len, path, out, err);
+        st = len > 0 ? kr_ledger_parse(text, len, path, out, err)
+                     : kr_fail(err, KR_EFORMAT, "%s is empty: a ledger has at least its start, so it was cut", path);
     free(text);
     return st;
 }

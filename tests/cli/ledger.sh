@@ -98,6 +98,20 @@ lacks 'LOCKED' out
 rm "$f.ledger"
 status 1 ./kvrisk ledger start "$f"
 has 'is gone' err
+# a ledger that is there and has nothing is no missing one, also where no state tells of it
+: >"$f.ledger"
+mkdir "$tmp/none"
+for state in "$XDG_STATE_HOME" "$tmp/none"; do
+    XDG_STATE_HOME=$state status 1 ./kvrisk certify "$f"
+    has 'is empty' err
+done
+rm "$f.ledger"
+ln -s "$tmp/nowhere/f.ledger" "$f.ledger"
+for command in 'certify' 'ledger start' '--print main'; do
+    XDG_STATE_HOME=$tmp/none status 1 ./kvrisk $command "$f"
+    has 'is a link to nowhere' err
+done
+rm "$f.ledger"
 status 0 ./kvrisk certify "$f"
 has 'The ledger of these rows is missing' out
 cp "$f" "$tmp/elsewhere.jsonl"
