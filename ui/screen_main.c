@@ -495,9 +495,13 @@ static void choice_note(kr_view *v, kr_rect r) {
     char s[128];
     if (kr_calib_methods(a->calib) < 2 || a->lay.step == KR_STEP_SMALL)
         return;
-    if (kr_analysis_family(a->an))
+    if (kr_analysis_family(a->an) && kr_analysis_home_info(a->an)->family)
         snprintf(s, sizeof s, "%s", frame.w >= 64 ? " one family: choosing among methods is covered "
                                                   : " one family: choice covered ");
+    else if (kr_analysis_family(a->an))
+        snprintf(s, sizeof s, "%s",
+                 frame.w >= 76 ? " one family, not declared before looking: a choice among methods explores "
+                               : " one family, not declared: a choice explores ");
     else if (m->contract_method != NULL)
         snprintf(s, sizeof s, " declared for %.40s; others explore ", kr_text_short(m->contract_method, 40).s);
     else

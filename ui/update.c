@@ -81,9 +81,11 @@ void kr_app_toggle_family(kr_app *a) {
     }
     s.family = !s.family;
     if (kr_app_set(a, s))
-        kr_app_say(a, false,
-                   s.family ? "all methods as one family: the choice among them is covered"
-                            : "each method's line alone: the choice among them is not covered");
+        kr_app_say(a, false, "%s",
+                   !s.family ? "each method's line alone: the choice among them is not covered"
+                   : kr_analysis_home_info(a->an)->family
+                       ? "all methods as one family: the choice among them is covered"
+                       : "one family: the choice is paid for, but it was not declared before looking");
 }
 
 static void next_field(kr_app *a, int by) {

@@ -82,7 +82,7 @@ static void the_choice_among_methods_is_covered_as_a_family_only(void **state) {
     kr_app *a = open_app(sample, 80, 24);
     expect_seen(a, "choosing among methods is not covered");
     kr_app_type(a, "f");
-    expect_seen(a, "one family: choosing among methods is covered");
+    expect_seen(a, "one family, not declared before looking: a choice among methods explores");
     for (size_t m = 0; m < kr_calib_methods(a->calib); m++) {
         int together = kr_analysis_line(a->an, m)->certified;
         kr_point alone;
