@@ -171,8 +171,7 @@ void kr_draw_map(kr_view *v, kr_rect r) {
     kr_app *a = v->a;
     static const char *const modes[] = {
         "certified % of KV kept", "empirical % of KV kept, no guarantee",
-        "points of KV that the empirical rule drops without guarantee",
-        "jointly certified % of KV kept, whichever cell is picked"};
+        "points of KV that only the empirical rule drops", "jointly certified % of KV kept"};
     char title[200], note[96], conf[40];
     if (!a->f.map_valid)
         return;
@@ -181,6 +180,7 @@ void kr_draw_map(kr_view *v, kr_rect r) {
     snprintf(title, sizeof title, "map: %s, %s",
              !levels || a->map_mode == KR_MAP_GAP ? modes[a->map_mode]
              : a->map_mode == KR_MAP_CERTIFIED    ? "certified threshold"
+             : a->map_mode == KR_MAP_JOINT        ? "jointly certified threshold"
                                                   : "empirical threshold, no guarantee",
              kr_calib_method(a->calib, a->method)->name);
     bool roomy = kr_text_width(title) + 44 < r.w;
@@ -204,7 +204,7 @@ void kr_draw_map(kr_view *v, kr_rect r) {
 
 void kr_cell_words(const kr_app *a, char *out, size_t cap) {
     const kr_map_cell *k = kr_map_cursor(a);
-    char tol[40], risk[40], cert[32], emp[32];
+    char tol[40], risk[40], cert[32], emp[32], joint[32];
     if (k == NULL || !k->known) {
         snprintf(out, cap, "no cell");
         return;
@@ -213,7 +213,11 @@ void kr_cell_words(const kr_app *a, char *out, size_t cap) {
     kr_value_text(KR_FIELD_RISK, a->f.map_risk[a->map_y], risk);
     kr_level_label(a, a->method, k->point.certified, cert);
     kr_level_label(a, a->method, k->point.empirical, emp);
-    if (k->point.certified < 0)
+    kr_level_label(a, a->method, k->joint.certified, joint);
+    if (a->map_mode == KR_MAP_JOINT) /* the grid's own numbers first */
+        snprintf(out, cap, "cell %s, %s: %s jointly, whichever cell is picked; this cell alone %s", tol, risk,
+                 k->joint.certified < 0 ? "full KV" : joint, k->point.certified < 0 ? "full KV" : cert);
+    else if (k->point.certified < 0)
         snprintf(out, cap, "cell %s, %s: full KV (fallback); empirical %s, no guarantee", tol, risk,
                  emp);
     else

@@ -421,6 +421,16 @@ static double top_of(const picture *p) {
     return ends[i];
 }
 
+/* A number of requests that the tasks can share equally. */
+static const char *advice(size_t tasks, int room, char out[200]) {
+    size_t n = tasks > 1 ? (300 + tasks - 1) / tasks * tasks : 300;
+    if (room >= 82)
+        snprintf(out, 200, "the loaded requests are the population: this judges rules, not policies; :sim n %zu", n);
+    else
+        snprintf(out, 200, ":sim draws 50000, :sim n %zu, :sim seed 7", n);
+    return out;
+}
+
 /* One row: how far it is, of what. */
 static void draw_progress(const picture *p, kr_rect r, bool ended) {
     char s[200], draws[32], all[32], n[32], each[64] = "";
@@ -438,9 +448,7 @@ static void draw_progress(const picture *p, kr_rect r, bool ended) {
                     !same_setting(p->a) ? KR_ROLE_WARN : ended ? KR_ROLE_TEXT : KR_ROLE_VALUE, s);
     int room = r.w - w - 5;
     if (ended && room >= 44)
-        put(p, r, w + 3, 0, room, KR_RIGHT, KR_ROLE_DIM,
-            room >= 70 ? "the loaded requests are the population: this judges rules, not policies; :sim n 300"
-                       : ":sim draws 50000, :sim n 300, :sim seed 7");
+        put(p, r, w + 3, 0, room, KR_RIGHT, KR_ROLE_DIM, advice(tasks, room, s));
     else if (!ended && room >= 8)
         kr_bar(p->v->c, r, w + 3, 0, room, (double)p->t->draws / (double)p->o.draws, KR_ROLE_CURVE);
 }

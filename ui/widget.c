@@ -37,7 +37,7 @@ static void line_texts(kr_canvas *c, kr_rect r, int y, const char *title, const 
         return;
     int tw = title != NULL ? kr_text_width(title) : 0;
     int nw = note != NULL ? kr_text_width(note) : 0;
-    if (tw + nw + 3 > room && nw > 0 && tw < room)
+    if (tw + nw + 3 > room && nw > 0)
         nw = room - tw - 3 >= 8 ? room - tw - 3 : 0;
     if (tw > room)
         tw = room;

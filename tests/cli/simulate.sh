@@ -77,6 +77,13 @@ grep -q '500 of 500 draws of 1,400 requests, 200 of each task, seed 7' "$d/scree
 screen ":sim n 300
 " 80x24 data/samples/mini-ruler.jsonl
 grep -q '300 requests per draw are no multiple of the 7 tasks' "$d/screen" || fail "$(cat "$d/screen")"
+screen ":sim draws 20
+" 160x48 data/samples/mini-ruler.jsonl # what is advised can be done
+grep -q ':sim n 301' "$d/screen" || fail "$(cat "$d/screen")"
+screen ":sim n 301
+:sim draws 20
+" 160x48 data/samples/mini-ruler.jsonl
+grep -q '20 of 20 draws of 301 requests, 43 of each task' "$d/screen" || fail "$(cat "$d/screen")"
 screen ":sim draws none
 " 80x24 data/samples/mini-ruler.jsonl
 grep -q ':sim draws takes a whole number from 1' "$d/screen" || fail "$(cat "$d/screen")"

@@ -108,6 +108,7 @@ static void a_note_is_cut_between_its_words(void **state) {
     expect_note(30, "rate  upper  risk", " rate  upper ─╮");
     expect_note(30, "% of KV kept, by certified", " % of KV kept ─╮");
     expect_note(34, "simultaneous 95.0 % intervals", " simultaneous 95.0 … ─╮");
+    expect_note(12, "no room", "╭─ title ──╮");
     expect_note(25, "incomprehensible", " incomprehe… ─╮");
     expect_note(25, "of incomprehensible", " of incompr… ─╮");
 }
@@ -283,6 +284,30 @@ static void completions_that_do_not_fit_are_counted(void **state) {
     kr_app_free(a);
 }
 
+static void the_map_names_what_its_cells_are(void **state) {
+    (void)state;
+    static const char *const shares[] = {"certified % of KV kept, ", "empirical % of KV kept, no guarantee, ",
+                                         "points of KV that only the empirical rule drops, ",
+                                         "jointly certified % of KV kept, "},
+                      *const levels[] = {"certified threshold, ", "empirical threshold, no guarantee, ",
+                                         "points of KV that only the empirical rule drops, ",
+                                         "jointly certified threshold, "};
+    for (int m = 0; m < 2; m++) {
+        kr_app *a = open_app("data/samples/mini-ruler.jsonl", 80, 24);
+        const char *name = m == 0 ? "layer_defensivekv" : "refreekv";
+        char line[96];
+        snprintf(line, sizeof line, ":method %s\n2", name);
+        kr_app_type(a, line);
+        for (int i = 0; i < 4; i++) {
+            snprintf(line, sizeof line, "─ map: %s%s ─", (m == 0 ? shares : levels)[i], name);
+            free(seen(a));
+            expect_seen(a, line);
+            kr_app_type(a, "m");
+        }
+        kr_app_free(a);
+    }
+}
+
 /* --- why ---------------------------------------------------------------------------------------- */
 
 static void the_files_contract_without_guarantee_says_so(void **state) {
@@ -326,6 +351,7 @@ int main(void) {
         cmocka_unit_test(keys_are_offered_where_they_act),
         cmocka_unit_test(a_command_takes_no_word_that_means_nothing),
         cmocka_unit_test(completions_that_do_not_fit_are_counted),
+        cmocka_unit_test(the_map_names_what_its_cells_are),
         cmocka_unit_test(the_files_contract_without_guarantee_says_so),
         cmocka_unit_test(a_file_that_is_gone_is_noticed),
     };
