@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "export/certificate.h"
 #include "export/points.h"
+#include "ledger/ledger.h"
 #include "ui/model.h"
 
 /* --- the list --------------------------------------------------------------------------------- */
@@ -232,6 +233,10 @@ void kr_out_write(kr_app *a, kr_out what, const char *path, bool replace) {
     }
     if (what == KR_OUT_CERTIFICATE && a->book.result.json == NULL) {
         kr_app_say(a, true, "no certificate is shown; C confirms a lock");
+        return;
+    }
+    if (kr_ledger_spares(a->path, path, &err) != KR_OK) {
+        kr_app_say(a, true, "%s", err.msg);
         return;
     }
     if (!replace && what != KR_OUT_APPEND && access(path, F_OK) == 0) {

@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/common.h"
@@ -139,6 +140,13 @@ static void print_text(kr_confirmation *c) {
     kr_buf_free(&t);
 }
 
+/* Before anything is opened. */
+static kr_status check_output(const char *file, const char *output, bool force, kr_error *err) {
+    if (!force && access(output, F_OK) == 0)
+        return kr_fail(err, KR_EIO, "%s exists already; --force replaces it", output);
+    return kr_ledger_spares(file, output, err);
+}
+
 static int give_out(kr_confirmation *c, const char *output, bool force, bool json) {
     kr_buf b = {0};
     kr_error e;
@@ -182,6 +190,8 @@ int kr_cli_confirm(int argc, char **argv) {
         return kr_cli_say("confirm", KR_EXIT_USAGE, "expected one FILE (see kvrisk confirm --help)");
     kr_study s;
     kr_confirmation *c = NULL;
+    if (output != NULL && check_output(argv[optind], output, force, &e) != KR_OK)
+        return kr_cli_say("confirm", KR_EXIT_ERROR, "%s", e.msg);
     if (kr_study_open(argv[optind], &s, &e) != KR_OK)
         return kr_cli_say("confirm", KR_EXIT_ERROR, "%s", e.msg);
     kr_status st = kr_study_confirm(&s, lock, &c, &e);

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/common.h"
 #include "export/certificate.h"
+#include "ledger/ledger.h"
 
 static const char help[] =
     "usage: kvrisk export FILE --method M -o OUT.json|OUT.csv [options]\n"
@@ -32,6 +33,8 @@ static int run(const export_args *x, const char *path) {
     kr_analysis *a;
     kr_error e;
     size_t method = 0;
+    if (kr_ledger_spares(path, x->output, &e) != KR_OK)
+        return kr_cli_say("export", KR_EXIT_ERROR, "%s", e.msg);
     int status = kr_cli_open(&x->args, path, &c, &a);
     if (status == KR_EXIT_OK && !kr_cli_method(&x->args, c, &method))
         status = KR_EXIT_USAGE;

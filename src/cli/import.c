@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/common.h"
 #include "cli/declare.h"
+#include "ledger/ledger.h"
 #include "risk/contract.h"
 
 enum { MAX_LIST = 256 };
@@ -273,6 +274,9 @@ static kr_status run(const request *r, kr_import **im, kr_calib **calib, size_t 
     struct stat sb;
     if (!r->dry_run && !r->force && stat(r->out, &sb) == 0)
         return kr_fail(err, KR_EIO, "%s exists; --force replaces it", r->out);
+    for (size_t i = 0; !r->dry_run && i < r->opts.n_paths; i++)
+        if (kr_ledger_spares(r->opts.paths[i], r->out, err) != KR_OK)
+            return KR_EIO;
     kr_status st = kr_import_open(&r->opts, im, err);
     if (r->explain && *im != NULL) {
         kr_import_explain(*im, &text);

@@ -25,6 +25,21 @@ char *kr_ledger_path(const char *file) {
     return p;
 }
 
+kr_status kr_ledger_spares(const char *file, const char *out, kr_error *err) {
+    static const char end[] = ".ledger";
+    size_t len = strlen(out), tail = sizeof end - 1;
+    char *ledger = kr_ledger_path(file);
+    if (ledger == NULL)
+        return kr_fail(err, KR_ENOMEM, "out of memory");
+    bool taken = (len >= tail && strcmp(out + len - tail, end) == 0) || kr_file_same(out, ledger);
+    free(ledger);
+    if (taken)
+        return kr_fail(err, KR_EIO, "%s is the name of a ledger; nothing else is written there", out);
+    if (kr_file_same(out, file))
+        return kr_fail(err, KR_EIO, "%s is what was read: it would be replaced", out);
+    return KR_OK;
+}
+
 void kr_ledger_free(kr_ledger *l) {
     free(l->entry);
     *l = (kr_ledger){0};

@@ -65,6 +65,10 @@ typedef struct {
 /* "FILE.ledger"; caller frees. NULL: out of memory. */
 char *kr_ledger_path(const char *file);
 
+/* Whether a result may be written to `out`, also in place of what is there: not over `file`, which was read, nor
+ * under the name of any ledger. KR_EIO with a sentence. */
+kr_status kr_ledger_spares(const char *file, const char *out, kr_error *err);
+
 /* A missing ledger is an empty one. KR_EFORMAT when the chain does not hold, with the entry. */
 kr_status kr_ledger_load(const char *path, kr_ledger *out, kr_error *err);
 /* The same of text in memory; `name` is for messages. */

@@ -67,6 +67,20 @@ status 2 ./kvrisk lock "$f" --method keydiff --looks 700,
 status 2 ./kvrisk lock "$f" --method keydiff --looks ,700
 status 2 ./kvrisk lock "$f" --method keydiff --looks 2x
 
+# nothing takes the place of what was read or of a ledger
+cp "$f" "$tmp/f.was"
+cp "$f.ledger" "$tmp/l.was"
+ln -s "$f" "$tmp/other-name.json"
+for out in "$f" "$tmp/../$(basename "$tmp")/f.jsonl" "$tmp/other-name.json" "$f.ledger" "$tmp/another.ledger"; do
+    status 1 ./kvrisk confirm "$f" -o "$out" --force
+    status 1 ./kvrisk export "$f" --method keydiff -o "$out" --force
+    status 1 ./kvrisk import generic "$f" -o "$out" --force --col id=id
+    grep -q 'what was read\|name of a ledger' "$tmp/err" || { cat "$tmp/err"; exit 1; }
+done
+cmp "$f" "$tmp/f.was" || exit 1
+cmp "$f.ledger" "$tmp/l.was" || exit 1
+[ ! -e "$tmp/another.ledger" ] || { echo "a ledger was made by export"; exit 1; }
+
 # a second look: locked after the rows were opened
 status 0 ./kvrisk lock "$f" --method snapkv
 has 'it will be exploratory until the file grows' out

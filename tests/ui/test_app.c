@@ -486,6 +486,12 @@ static void exports_carry_state_and_hash_and_ask_before_replacing(void **state) 
     free(s);
     kr_app_type(a, ":w /nonexistent/dir/p.json\n");
     assert_true(a->messages[a->n_messages - 1].error);
+    snprintf(line, sizeof line, ":w %s\n", sample); /* refused, not asked */
+    kr_app_type(a, line);
+    assert_non_null(strstr(a->messages[a->n_messages - 1].text, "is what was read"));
+    snprintf(line, sizeof line, ":w %s/x.ledger\n", dir);
+    kr_app_type(a, line);
+    assert_non_null(strstr(a->messages[a->n_messages - 1].text, "is the name of a ledger"));
     kr_app_free(a);
 }
 
