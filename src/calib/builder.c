@@ -275,7 +275,7 @@ static kr_status check_request(const kr_builder *b, const kr_request *r, kr_erro
         return refuse(b->where, err, "a request id has %zu bytes, expected 1 to 4096", r->id_len);
     if (r->task >= c->n_tasks)
         return refuse(b->where, err, "request \"%.*s\" has an unknown task", shown, r->id);
-    bool ok = in_range(c, r->full) && in_range(c, r->full2);
+    bool ok = in_range(c, r->full) && (r->full2 == KR_NO_RUN || in_range(c, r->full2));
     for (size_t j = 0; j < c->m && ok; j++)
         ok = in_range(c, r->utility[j]);
     if (!ok)
@@ -290,7 +290,7 @@ static kr_status check_request(const kr_builder *b, const kr_request *r, kr_erro
 
 static bool keep_rare(kr_calib *c, const kr_request *r, kr_row *row) {
     row->rare = NULL;
-    if (r->cluster == NULL && r->extra == NULL && r->full2 == KR_MISSING)
+    if (r->cluster == NULL && r->extra == NULL && r->full2 == KR_NO_RUN)
         return true;
     kr_row_rare *x = kr_arena_alloc(&c->arena, sizeof *x);
     if (x == NULL)

@@ -69,7 +69,7 @@ kr_request kr_calib_row(const kr_calib *c, size_t row) {
         .split = (kr_split)r->split,
         .tokens = r->tokens,
         .full = r->full,
-        .full2 = KR_MISSING,
+        .full2 = KR_NO_RUN,
     };
     if (r->rare != NULL) {
         q.cluster = r->rare->cluster;

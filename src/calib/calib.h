@@ -19,7 +19,8 @@
 #include "base/file.h"
 #include "base/status.h"
 
-#define KR_MISSING INT64_MIN /* a utility that was not measured */
+#define KR_MISSING INT64_MIN      /* a utility of a run that failed or gave no score */
+#define KR_NO_RUN (INT64_MIN + 1) /* of a second full-KV run that this request had none of */
 #define KR_MAX_POLICIES 4096
 #define KR_MAX_TASKS 4096
 
@@ -76,7 +77,7 @@ typedef struct {
     const char *cluster; /* [cluster_len]; NULL none: requests of one cluster are dependent */
     size_t cluster_len;
     int64_t full;           /* utility under full KV, or KR_MISSING */
-    int64_t full2;          /* of a second full-KV run, or KR_MISSING */
+    int64_t full2;          /* of a second full-KV run, KR_MISSING or KR_NO_RUN */
     const int64_t *utility; /* [m], KR_MISSING where not measured */
     const double *retained; /* [m] realised share kept, NaN unknown; NULL none (builder only) */
     const char *extra;      /* [extra_len] raw JSON members to keep; NULL none */

@@ -429,7 +429,7 @@ static kr_status read_second_runs(kr_import *im, kr_error *err) {
     int64_t *u = malloc((im->n_reqs + 1) * sizeof *u);
     kr_status st = u != NULL ? KR_OK : kr_fail(err, KR_ENOMEM, "out of memory");
     for (size_t i = 0; i < im->n_reqs && st == KR_OK; i++)
-        u[i] = KR_MISSING;
+        u[i] = KR_NO_RUN;
     for (size_t i = 0; i < im->n_runs && st == KR_OK; i++)
         if (im->runs[i].second)
             st = read_second(im, &im->runs[i], u, err);

@@ -217,7 +217,7 @@ kr_status kr_import_join_full(kr_import *im, kr_group *g, kr_run *run, kr_error 
     g->n = im->n_rows;
     for (size_t i = 0; i < g->n; i++)
         im->reqs[im->n_reqs++] =
-            (kr_req){.row = im->rows[i], .full2 = KR_MISSING, .group = (uint32_t)(g - im->groups)};
+            (kr_req){.row = im->rows[i], .full2 = KR_NO_RUN, .group = (uint32_t)(g - im->groups)};
     run->matched = g->n;
     return KR_OK;
 }

@@ -235,7 +235,7 @@ static bool check_row(kr_json *j, reader *r, size_t at, row *w) {
 }
 
 static kr_status read_row(kr_json *j, reader *r) {
-    row w = {.q = {.tokens = -1, .full = KR_MISSING, .full2 = KR_MISSING, .split = KR_SPLIT_CAL}};
+    row w = {.q = {.tokens = -1, .full = KR_MISSING, .full2 = KR_NO_RUN, .split = KR_SPLIT_CAL}};
     kr_span key;
     r->extra.len = 0;
     size_t at = (kr_json_peek(j), j->at);

@@ -126,7 +126,7 @@ static void put_row(kr_buf *b, const kr_calib *c, size_t row) {
     kr_put_given(b, "cluster", q.cluster);
     kr_buf_puts(b, ",\"full\":");
     put_nano(b, q.full);
-    if (q.full2 != KR_MISSING) {
+    if (q.full2 != KR_NO_RUN) {
         kr_buf_puts(b, ",\"full2\":");
         put_nano(b, q.full2);
     }

@@ -13,10 +13,10 @@ kr_noise kr_noise_floor(const kr_analysis *a) {
         return f;
     for (size_t i = 0; i < kr_calib_rows(c); i++) {
         kr_request r = kr_calib_row(c, i);
-        if (r.split != kr_analysis_options_of(a).split || r.full2 == KR_MISSING)
+        if (r.split != kr_analysis_options_of(a).split || r.full2 == KR_NO_RUN)
             continue;
         f.n++;
-        f.events += r.full == KR_MISSING || r.full - r.full2 > tolerance;
+        f.events += r.full == KR_MISSING || r.full2 == KR_MISSING || r.full - r.full2 > tolerance;
     }
     f.known = f.n > 0;
     if (!f.known)

@@ -78,7 +78,7 @@ static void show_set(kr_buf *b, const kr_calib *c) {
         kr_request r = kr_calib_row(c, i);
         kr_buf_printf(b, "%.*s ", (int)r.id_len, r.id);
         show_dec(b, r.full);
-        if (r.full2 != KR_MISSING) {
+        if (r.full2 != KR_NO_RUN) {
             kr_buf_puts(b, "/");
             show_dec(b, r.full2);
         }

@@ -35,7 +35,7 @@ static kr_calib *make(const char *model, const char *prefix, size_t n, unsigned 
             u[p] = KR_NANO / 1000 * (int64_t)(rand_r(&seed) % 1000);
         int len = snprintf(id, sizeof id, "%s%zu", prefix, i);
         kr_request r = {.id = id, .id_len = (size_t)len, .tokens = -1, .full = KR_NANO,
-                        .full2 = KR_MISSING, .utility = u};
+                        .full2 = KR_NO_RUN, .utility = u};
         assert_int_equal(kr_builder_add(b, &r, &e), KR_OK);
     }
     assert_int_equal(kr_builder_finish(b, &c, &e), KR_OK);
