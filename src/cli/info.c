@@ -37,6 +37,8 @@ static void remarks(const kr_calib *c, void (*put)(const char *text, void *to), 
         put("the candidate sequence is partial: earlier candidates exist but were not published", to);
     if (m->kind == KR_KIND_CALIBRATION && kr_tolerance_unit(c) != 1)
         put("utilities are not within 0 and 1: tolerances are in the same unit as utilities", to);
+    if (m->has_contract && kr_tolerance_says_nothing(c, m->tolerance))
+        put("the declared tolerance is the whole range of utilities or more: only missing results are events", to);
     if (!m->has_contract)
         put("no contract is declared: every verdict is exploration (WHAT-IF)", to);
     if (m->kind == KR_KIND_CALIBRATION && !kr_calib_task_uniform(c, KR_SPLIT_CAL))

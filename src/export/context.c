@@ -132,6 +132,9 @@ static void put_warnings(const kr_analysis *a, size_t method, kr_buf *b) {
     }
     if (o.assume_independent && kr_analysis_dependent(a))
         warn(b, &shown, "Requests share clusters or prompts and are assumed independent, as asserted.");
+    if (kr_tolerance_says_nothing(c, kr_analysis_contract(a).tolerance))
+        warn(b, &shown, "No drop within the range of utilities exceeds the tolerance: only missing results are "
+                        "events.");
     if (kr_analysis_missing(a) > 0) {
         t.len = 0;
         kr_buf_printf(&t, "%lld requests have a missing utility somewhere; each such result counts as a "

@@ -8,6 +8,12 @@ int64_t kr_tolerance_unit(const kr_calib *c) {
     return m->kind == KR_KIND_CALIBRATION && m->utility_max - m->utility_min > 10 * KR_NANO ? 100 : 1;
 }
 
+bool kr_tolerance_says_nothing(const kr_calib *c, kr_dec tolerance) {
+    const kr_calib_meta *m = kr_calib_meta_of(c);
+    return m->kind == KR_KIND_CALIBRATION &&
+           kr_dec_cmp(tolerance, kr_dec_make(m->utility_max - m->utility_min, 9)) >= 0;
+}
+
 size_t kr_grid_tolerances(const kr_calib *c, bool wide, kr_dec out[16]) {
     static const int narrow_values[] = {0, 2, 4, 6, 8, 10, 12, 15, 20, 25, 30};
     static const int wide_values[] = {0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50};

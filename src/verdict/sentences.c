@@ -137,6 +137,9 @@ void kr_statement(const kr_analysis *a, size_t method, kr_buf *out) {
         kr_buf_printf(out, "; this holds together with every other certified line, so the choice "
                            "among the %zu methods is covered", kr_calib_methods(c));
     kr_buf_puts(out, ". No claim for a single task or request.");
+    if (kr_tolerance_says_nothing(c, k.tolerance))
+        kr_buf_puts(out, " It says next to nothing: no drop within the range of utilities exceeds this tolerance, so "
+                         "only missing results are events.");
 }
 
 /* Several lines at once: what is not covered by certifying each of them alone. */

@@ -177,6 +177,8 @@ kr_status kr_analysis_at_mode(kr_analysis *a, size_t method, bool family, kr_con
 /* What tolerances are counted in: 1 for utilities that run over at most 10, 100 for percent scales
  * (then the default tolerance is 10 instead of 0.10). */
 int64_t kr_tolerance_unit(const kr_calib *c);
+/* Whether no drop can exceed it: it is at least the whole range of utilities. */
+bool kr_tolerance_says_nothing(const kr_calib *c, kr_dec tolerance);
 
 /* Share of KV kept by a candidate of a method: nominal retention, else the realised mean, else NaN;
  * 1 for index -1 (full KV). */

@@ -28,6 +28,11 @@ has "it has random, streaming_llm" err
 status 2 ./kvrisk certify
 status 2 ./kvrisk certify $p/mini-ruler.jsonl --risk 0
 status 2 ./kvrisk certify $p/mini-ruler.jsonl --confidence 1
+# a tolerance that no drop can exceed
+./kvrisk certify $p/mini-ruler.jsonl --tolerance 1 >"$tmp/out"
+has 'It says next to nothing' out
+./kvrisk certify $p/mini-ruler.jsonl --tolerance 0.999999999 >"$tmp/out"
+! grep -q 'next to nothing' "$tmp/out" || { echo "0.999999999 can be exceeded"; exit 1; }
 status 2 ./kvrisk certify $p/mini-ruler.jsonl --tolerance abc
 status 2 ./kvrisk certify $p/mini-ruler.jsonl --nosuch
 status 1 ./kvrisk certify $p/mini-ruler.jsonl --split test
