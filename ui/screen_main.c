@@ -501,9 +501,10 @@ static void choice_note(kr_view *v, kr_rect r) {
     else if (kr_analysis_family(a->an))
         snprintf(s, sizeof s, "%s",
                  frame.w >= 76 ? " one family, not declared before looking: a choice among methods explores "
-                               : " one family, not declared: a choice explores ");
+                               : " undeclared family: a choice explores ");
     else if (m->contract_method != NULL)
-        snprintf(s, sizeof s, " declared for %.40s; others explore ", kr_text_short(m->contract_method, 40).s);
+        snprintf(s, sizeof s, " declared for %.40s; others explore ",
+                 kr_text_short(m->contract_method, frame.w < 76 ? 12 : 40).s);
     else
         snprintf(s, sizeof s, "%s",
                  frame.w >= 64 ? " each line alone; choosing among methods is not covered "

@@ -6,7 +6,7 @@ cp "$sample" "$tmp/f.jsonl"
 start 120 36 -- "$here/kvrisk" "$tmp/f.jsonl"
 see "LOCKED"
 keys f
-see "one family, not declared: a choice explores"
+see "undeclared family: a choice explores"
 keys f J
 see "jointly"
 keys J 7

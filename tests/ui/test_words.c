@@ -308,6 +308,36 @@ static void the_map_names_what_its_cells_are(void **state) {
     }
 }
 
+static void it_is_always_said_whether_a_choice_is_covered(void **state) {
+    (void)state;
+    write_methods("a_method_with_a_rather_long_name", "b");
+    char *s;
+    size_t n;
+    kr_buf b = {0};
+    assert_int_equal(kr_file_read(file, 1 << 20, &s, &n, NULL), KR_OK);
+    char *rest = strstr(s, "\"confidence\":0.95");
+    assert_non_null(rest);
+    kr_buf_printf(&b, "%.*s\"method\":\"a_method_with_a_rather_long_name\",%s", (int)(rest - s), s, rest);
+    free(s);
+    for (int wide = 0; wide < 3; wide++) {
+        static const int size[3][2] = {{80, 24}, {120, 36}, {160, 48}};
+        kr_app *a = open_app(file, size[wide][0], size[wide][1]);
+        expect_seen(a, " each line alone; ");
+        kr_app_type(a, "f");
+        expect_seen(a, " a choice"); /* not declared: it explores */
+        expect_seen(a, " explores ");
+        kr_app_free(a);
+    }
+    assert_int_equal(kr_file_write(file, b.s, b.len, true, NULL), KR_OK);
+    kr_buf_free(&b);
+    for (int w = 80; w <= 160; w += 20) {
+        kr_app *a = open_app(file, w, 36);
+        expect_seen(a, " declared for a_method_");
+        expect_seen(a, "; others explore ");
+        kr_app_free(a);
+    }
+}
+
 /* --- why ---------------------------------------------------------------------------------------- */
 
 static void the_files_contract_without_guarantee_says_so(void **state) {
@@ -352,6 +382,7 @@ int main(void) {
         cmocka_unit_test(a_command_takes_no_word_that_means_nothing),
         cmocka_unit_test(completions_that_do_not_fit_are_counted),
         cmocka_unit_test(the_map_names_what_its_cells_are),
+        cmocka_unit_test(it_is_always_said_whether_a_choice_is_covered),
         cmocka_unit_test(the_files_contract_without_guarantee_says_so),
         cmocka_unit_test(a_file_that_is_gone_is_noticed),
     };
