@@ -159,6 +159,9 @@ void kr_mode_sentence(const kr_analysis *a, const kr_mode *m, size_t method,
     else
         kr_buf_printf(out, "; the choice among methods %s covered, each at its share of the error level.",
                       kr_analysis_home_info(a)->family ? "is" : "would, declared beforehand, be");
+    if (m->kind != KR_MODE_MEAN_DROP && kr_tolerance_says_nothing(kr_analysis_calib(a), k.tolerance))
+        kr_buf_puts(out, " It says next to nothing: no drop within the range of utilities exceeds this tolerance, so "
+                         "only missing results are events.");
 }
 
 static void put_reach(const kr_calib *c, const double *reach, kr_buf *out) {

@@ -31,6 +31,10 @@ status 2 ./kvrisk certify $p/mini-ruler.jsonl --confidence 1
 # a tolerance that no drop can exceed
 ./kvrisk certify $p/mini-ruler.jsonl --tolerance 1 >"$tmp/out"
 has 'It says next to nothing' out
+./kvrisk certify $p/mini-ruler.jsonl --tolerance 1 --mode worst_task >"$tmp/out" || true
+has 'It says next to nothing' out
+./kvrisk certify $p/mini-ruler.jsonl --tolerance 1 --loss mean >"$tmp/out"
+! grep -q 'next to nothing' "$tmp/out" || { echo "the mean needs no tolerance"; exit 1; }
 ./kvrisk certify $p/mini-ruler.jsonl --tolerance 0.999999999 >"$tmp/out"
 ! grep -q 'next to nothing' "$tmp/out" || { echo "0.999999999 can be exceeded"; exit 1; }
 status 2 ./kvrisk certify $p/mini-ruler.jsonl --tolerance abc
