@@ -23,9 +23,8 @@ static double percentile(kr_app *a, kr_canvas *c, bool job) {
     int x, y;
     for (int i = 0; i < PRESSES; i++) {
         if (job && !kr_app_busy(a)) {
-            kr_app_show(a, KR_SCREEN_REEVAL);
+            kr_app_show(a, KR_SCREEN_MAIN); /* where r starts at once */
             kr_app_type(a, "r");
-            kr_app_show(a, KR_SCREEN_MAIN);
         }
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
         double start = kr_clock();
@@ -36,6 +35,11 @@ static double percentile(kr_app *a, kr_canvas *c, bool job) {
     }
     qsort(took, PRESSES, sizeof *took, by_size);
     return took[PRESSES * 99 / 100];
+}
+
+/* The job is shown when its files were read. */
+static bool has_result(const kr_app *a) {
+    return kr_reeval_shown(a) != NULL && kr_reeval_shown(a)->n_result > 0;
 }
 
 int main(int argc, char **argv) {
@@ -49,16 +53,19 @@ int main(int argc, char **argv) {
     kr_canvas *c = kr_canvas_new(120, 36, KR_LOOK_UTF8);
     kr_app_resize(a, 120, 36);
     snprintf(a->re->program, sizeof a->re->program, "%s", argv[1]);
-    kr_app_show(a, KR_SCREEN_REEVAL);
     double start = kr_clock();
     kr_app_type(a, "r");
-    while (kr_app_busy(a) && kr_reeval_shown(a)->n_result == 0) {
+    while (kr_app_busy(a) && !has_result(a)) {
         kr_app_hear(a);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     double first = kr_clock() - start;
+    if (!has_result(a)) {
+        fprintf(stderr, "re-evaluation ended without a result\n");
+        kr_app_free(a);
+        return 1;
+    }
     kr_app_wait(a);
-    kr_app_show(a, KR_SCREEN_MAIN);
     double quiet = percentile(a, c, false), busy = percentile(a, c, true);
     quiet = (quiet + percentile(a, c, false)) / 2;
     printf("from r to the first request  %.3f s (limit 1 s)\n", first);
