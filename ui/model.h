@@ -268,6 +268,9 @@ kr_rect kr_view_pane(kr_view *v, kr_rect r, const char *title, const char *note)
 kr_rect kr_view_inside(const kr_view *v, kr_rect r);
 /* Marks on the frame beside a list which part of it is shown. */
 void kr_view_scroll(kr_view *v, kr_rect list, int n, int top);
+/* The head of a column of w cells at x of a line, at its left or right end; the rest of the line is left
+ * as it is. The next column's x. */
+int kr_view_head(kr_view *v, kr_rect line, int x, int w, kr_align align, const char *s);
 void kr_view_cursor(kr_view *v, kr_rect r, int x, int y);
 
 void kr_draw_chrome(kr_view *v);

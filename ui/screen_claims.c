@@ -49,20 +49,14 @@ static columns fit(int w) {
     return c;
 }
 
-static void head(kr_view *v, kr_rect in, int x, int w, kr_align align, const char *s) {
-    if (w > 0)
-        kr_canvas_text(v->c, in, align == KR_RIGHT ? x + w - 1 - kr_text_width(s) : x - 1, 0,
-                       KR_ROLE_DIM, " %s ", s);
-}
-
 static void draw_header(kr_view *v, kr_rect in, const columns *c) {
     int x = 2;
-    head(v, in, x, c->name, KR_LEFT, "claim");
-    head(v, in, x += c->name, c->free, KR_LEFT, "free to choose");
-    head(v, in, x += c->free, c->level, KR_RIGHT, "level");
-    head(v, in, x += c->level, c->most, KR_RIGHT, "at most");
-    head(v, in, x += c->most, c->kept, KR_RIGHT, "certified");
-    head(v, in, x + c->kept + 2, c->state - 2, KR_LEFT, "state");
+    kr_view_head(v, in, x, c->name, KR_LEFT, "claim");
+    kr_view_head(v, in, x += c->name, c->free, KR_LEFT, "free to choose");
+    kr_view_head(v, in, x += c->free, c->level, KR_RIGHT, "level");
+    kr_view_head(v, in, x += c->level, c->most, KR_RIGHT, "at most");
+    kr_view_head(v, in, x += c->most, c->kept, KR_RIGHT, "certified");
+    kr_view_head(v, in, x + c->kept + 2, c->state - 2, KR_LEFT, "state");
 }
 
 /* What stands in the columns; "" where there is nothing to say. */

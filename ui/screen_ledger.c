@@ -211,22 +211,15 @@ static columns fit(const kr_app *a, int w) {
     return c;
 }
 
-static int head(kr_view *v, kr_rect in, int x, int w, kr_align align, const char *s) {
-    if (w > 0)
-        kr_canvas_text(v->c, in, align == KR_RIGHT ? x + w - 1 - kr_text_width(s) : x - 1, 0,
-                       KR_ROLE_DIM, " %s ", s);
-    return x + w;
-}
-
 static void draw_header(kr_view *v, kr_rect in, const columns *c) {
-    int x = head(v, in, 2, c->number - 2, KR_LEFT, "#");
-    x = head(v, in, x, c->time, KR_LEFT, "time");
-    x = head(v, in, x, c->kind, KR_LEFT, "entry");
-    x = head(v, in, x, c->what, KR_LEFT, "for");
-    x = head(v, in, x, c->contract, KR_LEFT, "contract");
-    x = head(v, in, x, c->delta, KR_RIGHT, "delta");
-    x = head(v, in, x + 1, c->state - 1, KR_LEFT, "state");
-    head(v, in, x + 1, c->result, KR_LEFT, "result");
+    int x = kr_view_head(v, in, 2, c->number - 2, KR_LEFT, "#");
+    x = kr_view_head(v, in, x, c->time, KR_LEFT, "time");
+    x = kr_view_head(v, in, x, c->kind, KR_LEFT, "entry");
+    x = kr_view_head(v, in, x, c->what, KR_LEFT, "for");
+    x = kr_view_head(v, in, x, c->contract, KR_LEFT, "contract");
+    x = kr_view_head(v, in, x, c->delta, KR_RIGHT, "delta");
+    x = kr_view_head(v, in, x + 1, c->state - 1, KR_LEFT, "state");
+    kr_view_head(v, in, x + 1, c->result, KR_LEFT, "result");
 }
 
 /* "2026-12-01 02:03:04", "12-01 02:03" or "02:03" of "2026-12-01T02:03:04Z". */

@@ -424,25 +424,17 @@ static method_columns fit_methods(const kr_app *a, int w) {
     return c;
 }
 
-/* Text at the left or right end of a column, the rest of it left as it is. */
-static int head(kr_view *v, kr_rect in, int x, int w, kr_align align, const char *s) {
-    if (w > 0)
-        kr_canvas_text(v->c, in, align == KR_RIGHT ? x + w - 1 - kr_text_width(s) : x - 1, 0,
-                       KR_ROLE_DIM, " %s ", s);
-    return x + w;
-}
-
 static void methods_header(kr_view *v, kr_rect in, const method_columns *c) {
-    int x = head(v, in, 2, c->name, KR_LEFT, "method");
+    int x = kr_view_head(v, in, 2, c->name, KR_LEFT, "method");
     const struct {
         int w;
         const char *s;
     } right[] = {{c->cert, "cert"}, {c->emp, "emp"},     {c->k, "k"},
                  {c->rate, "rate"}, {c->upper, "upper"}, {c->p, "p"}};
     for (size_t i = 0; i < sizeof right / sizeof *right; i++)
-        x = head(v, in, x, right[i].w, KR_RIGHT, right[i].s);
-    x = head(v, in, x + 2, c->stop - 2, KR_LEFT, "stopped at");
-    head(v, in, x + 1, c->bar, KR_LEFT, "share kept");
+        x = kr_view_head(v, in, x, right[i].w, KR_RIGHT, right[i].s);
+    x = kr_view_head(v, in, x + 2, c->stop - 2, KR_LEFT, "stopped at");
+    kr_view_head(v, in, x + 1, c->bar, KR_LEFT, "share kept");
 }
 
 static int number(kr_view *v, kr_rect in, int x, int y, int w, kr_role role, const char *fmt,

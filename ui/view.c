@@ -28,6 +28,13 @@ kr_rect kr_view_pane(kr_view *v, kr_rect r, const char *title, const char *note)
     return r;
 }
 
+int kr_view_head(kr_view *v, kr_rect line, int x, int w, kr_align align, const char *s) {
+    if (w > 0)
+        kr_canvas_text(v->c, line, align == KR_RIGHT ? x + w - 1 - kr_text_width(s) : x - 1, 0,
+                       KR_ROLE_DIM, " %s ", s);
+    return x + w;
+}
+
 void kr_view_scroll(kr_view *v, kr_rect list, int n, int top) {
     bool framed = v->a->lay.step != KR_STEP_SMALL;
     kr_scrollbar(v->c, (kr_rect){list.x + list.w + (framed ? 1 : 0), list.y, 1, list.h}, n, top);
