@@ -150,16 +150,6 @@ static void show_text(const kr_study *s) {
     printf("requests: %zu to explore, %zu to confirm on\nhead: %s\n", n.explore, n.confirm, s->ledger.head);
 }
 
-static void put_text(kr_buf *b, const char *key, const char *value) {
-    kr_buf_printf(b, ",\"%s\":", key);
-    kr_json_put_string(b, value);
-}
-
-static void put_dec(kr_buf *b, const char *key, kr_dec v) {
-    kr_buf_printf(b, ",\"%s\":", key);
-    kr_json_put_dec(b, v);
-}
-
 static void json_lock(const kr_study *s, const kr_ledger_entry *e, kr_buf *b) {
     kr_lock_use u = kr_study_use_of(s, e);
     kr_buf_puts(b, ",\"method\":");
@@ -167,9 +157,9 @@ static void json_lock(const kr_study *s, const kr_ledger_entry *e, kr_buf *b) {
         kr_buf_puts(b, "null");
     else
         kr_json_put_string(b, e->method);
-    put_dec(b, "tolerance", e->contract.tolerance);
-    put_dec(b, "risk", e->contract.risk);
-    put_dec(b, "confidence", e->contract.confidence);
+    kr_put_dec(b, "tolerance", e->contract.tolerance);
+    kr_put_dec(b, "risk", e->contract.risk);
+    kr_put_dec(b, "confidence", e->contract.confidence);
     kr_buf_printf(b, ",\"family\":%s,\"tolerances\":[", e->family ? "true" : "false");
     for (size_t i = 0; i < e->n_tolerances; i++) {
         kr_buf_puts(b, i > 0 ? "," : "");
@@ -180,21 +170,21 @@ static void json_lock(const kr_study *s, const kr_ledger_entry *e, kr_buf *b) {
     for (size_t i = 0; i < e->n_sizes; i++)
         kr_buf_printf(b, "%s%lld", i > 0 ? "," : "", (long long)e->size[i]);
     kr_buf_puts(b, "]");
-    put_text(b, "fate", fate(e, &u));
-    put_dec(b, "delta", kr_contract_delta(&e->contract));
-    put_dec(b, "spent", u.spent);
+    kr_put_text(b, "fate", fate(e, &u));
+    kr_put_dec(b, "delta", kr_contract_delta(&e->contract));
+    kr_put_dec(b, "spent", u.spent);
 }
 
 static void json_entry(const kr_study *s, const kr_ledger_entry *e, kr_buf *b) {
     kr_buf_printf(b, "{\"entry\":%lld,\"kind\":\"%s\"", (long long)e->number,
                   kr_ledger_kind_name(e->kind));
-    put_text(b, "time", e->time);
-    put_text(b, "hash", e->hash);
+    kr_put_text(b, "time", e->time);
+    kr_put_text(b, "hash", e->hash);
     if (e->kind == KR_LEDGER_START) {
-        put_dec(b, "budget", e->budget);
+        kr_put_dec(b, "budget", e->budget);
         kr_buf_printf(b, ",\"rows\":%lld,\"declared_split\":%s", (long long)e->base_rows,
                       e->declared_split ? "true" : "false");
-        put_dec(b, "share", e->share);
+        kr_put_dec(b, "share", e->share);
         kr_buf_printf(b, ",\"seed\":%lld", (long long)e->seed);
     } else if (e->kind == KR_LEDGER_LOCK) {
         json_lock(s, e, b);
@@ -202,9 +192,9 @@ static void json_entry(const kr_study *s, const kr_ledger_entry *e, kr_buf *b) {
         kr_buf_printf(b, ",\"lock\":%lld,\"look\":%lld,\"rows\":%lld,\"file_rows\":%lld",
                       (long long)e->lock, (long long)e->look, (long long)e->tested_rows,
                       (long long)e->file_rows);
-        put_dec(b, "delta", e->delta);
-        put_text(b, "state", e->state);
-        put_text(b, "result", e->result);
+        kr_put_dec(b, "delta", e->delta);
+        kr_put_text(b, "state", e->state);
+        kr_put_text(b, "result", e->result);
     }
     kr_buf_puts(b, "}");
 }
@@ -214,10 +204,10 @@ static void show_json(const kr_study *s) {
     kr_study_budget x = kr_study_budget_of(s);
     sizes n = count_rows(s);
     kr_buf_printf(&b, "{\"version\":1,\"entries\":%zu,\"head\":\"%s\"", s->ledger.n, s->ledger.head);
-    put_dec(&b, "budget", x.budget);
-    put_dec(&b, "spent", x.spent);
-    put_dec(&b, "held", x.held);
-    put_dec(&b, "left", x.left);
+    kr_put_dec(&b, "budget", x.budget);
+    kr_put_dec(&b, "spent", x.spent);
+    kr_put_dec(&b, "held", x.held);
+    kr_put_dec(&b, "left", x.left);
     kr_buf_printf(&b, ",\"explore\":%zu,\"confirm\":%zu,\"list\":[", n.explore, n.confirm);
     for (size_t i = 0; i < s->ledger.n; i++) {
         kr_buf_puts(&b, i > 0 ? "," : "");

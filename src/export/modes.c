@@ -23,18 +23,6 @@ static void put_level(kr_buf *b, const kr_calib *c, size_t method, int index) {
         kr_buf_puts(b, "null");
 }
 
-static void put_number(kr_buf *b, const char *name, double v) {
-    kr_buf_printf(b, ",\"%s\":", name);
-    kr_json_put_double(b, v);
-}
-
-static void put_count(kr_buf *b, const char *name, int64_t v) {
-    if (v >= 0)
-        kr_buf_printf(b, ",\"%s\":%lld", name, (long long)v);
-    else
-        kr_buf_printf(b, ",\"%s\":null", name);
-}
-
 /* What the claim was made with: only what this mode uses. */
 static void put_parameters(const kr_analysis *a, const kr_mode *mode, kr_buf *b) {
     const kr_calib *c = kr_analysis_calib(a);
@@ -74,11 +62,11 @@ static void put_candidates(const kr_analysis *a, const kr_mode *mode, size_t met
     for (size_t j = 0; j < kr_calib_method(c, method)->count; j++) {
         kr_buf_puts(b, j > 0 ? ",{" : "{");
         put_level(b, c, method, (int)j);
-        put_count(b, "events", each[j].events);
-        put_number(b, "p_value", each[j].p);
-        put_number(b, "upper_bound", each[j].bound);
+        kr_put_count(b, "events", each[j].events);
+        kr_put_double(b, "p_value", each[j].p);
+        kr_put_double(b, "upper_bound", each[j].bound);
         if (mode->kind == KR_MODE_TOLERANCES)
-            put_number(b, "tolerance_bound", each[j].tolerance);
+            kr_put_double(b, "tolerance_bound", each[j].tolerance);
         kr_buf_printf(b, ",\"verdict\":\"%s\"}", kr_verdict_name(each[j].verdict));
     }
     kr_buf_puts(b, "]");
@@ -102,11 +90,11 @@ kr_status kr_export_mode(kr_analysis *a, const kr_mode *mode, size_t method, kr_
                   kr_state_name(l.state), kr_verdict_status_name(l.status),
                   l.certified >= 0 ? "certified" : "fallback");
     put_level(b, c, method, l.certified);
-    put_number(b, "level", l.level);
+    kr_put_double(b, "level", l.level);
     kr_buf_printf(b, ",\"n\":%lld,\"max_events\":%lld", (long long)l.n, (long long)l.max_events);
-    put_count(b, "events", l.events);
-    put_number(b, "p_value", l.p_certified);
-    put_number(b, "upper_bound", l.certified >= 0 ? each[l.certified].bound : NAN);
+    kr_put_count(b, "events", l.events);
+    kr_put_double(b, "p_value", l.p_certified);
+    kr_put_double(b, "upper_bound", l.certified >= 0 ? each[l.certified].bound : NAN);
     put_parameters(a, mode, b);
     kr_buf_puts(b, ",\"statement\":");
     kr_mode_sentence(a, mode, method, &l, &text);

@@ -4,11 +4,6 @@
 #include "ledger/study.h"
 #include "verdict/joint.h"
 
-static void put_dec(kr_buf *b, const char *key, kr_dec v) {
-    kr_buf_printf(b, ",\"%s\":", key);
-    kr_json_put_dec(b, v);
-}
-
 /* What the table gives at one tolerance, with the counts it follows from. */
 static void put_cell(kr_confirmation *c, kr_dec tolerance, kr_buf *b) {
     kr_contract k = kr_analysis_contract(c->a);
@@ -72,12 +67,12 @@ static void put_ledger(const kr_confirmation *c, kr_buf *b) {
     kr_json_put_string(b, c->entry.state);
     kr_buf_puts(b, ",\"result\":");
     kr_json_put_string(b, c->entry.result);
-    put_dec(b, "delta", c->entry.delta);
-    put_dec(b, "delta_sum", c->delta_sum);
-    put_dec(b, "budget", c->budget.budget);
-    put_dec(b, "budget_spent", c->budget.spent);
-    put_dec(b, "budget_held", c->budget.held);
-    put_dec(b, "budget_left", c->budget.left);
+    kr_put_dec(b, "delta", c->entry.delta);
+    kr_put_dec(b, "delta_sum", c->delta_sum);
+    kr_put_dec(b, "budget", c->budget.budget);
+    kr_put_dec(b, "budget_spent", c->budget.spent);
+    kr_put_dec(b, "budget_held", c->budget.held);
+    kr_put_dec(b, "budget_left", c->budget.left);
     kr_buf_puts(b, "}");
 }
 

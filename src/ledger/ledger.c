@@ -47,36 +47,22 @@ void kr_ledger_free(kr_ledger *l) {
 
 /* --- writing ------------------------------------------------------------------------------------ */
 
-static void put_text(kr_buf *b, const char *key, const char *value) {
-    kr_buf_printf(b, ",\"%s\":", key);
-    kr_json_put_string(b, value);
-}
-
-static void put_dec(kr_buf *b, const char *key, kr_dec v) {
-    kr_buf_printf(b, ",\"%s\":", key);
-    kr_json_put_dec(b, v);
-}
-
-static void put_int(kr_buf *b, const char *key, int64_t v) {
-    kr_buf_printf(b, ",\"%s\":%lld", key, (long long)v);
-}
-
 static void put_start(kr_buf *b, const kr_ledger_entry *e) {
-    put_dec(b, "budget", e->budget);
-    kr_buf_printf(b, ",\"declared_split\":%s", e->declared_split ? "true" : "false");
-    put_dec(b, "share", e->share);
-    put_int(b, "seed", e->seed);
-    put_int(b, "base_rows", e->base_rows);
-    put_text(b, "base_ids", e->base_ids);
+    kr_put_dec(b, "budget", e->budget);
+    kr_put_bool(b, "declared_split", e->declared_split);
+    kr_put_dec(b, "share", e->share);
+    kr_put_int(b, "seed", e->seed);
+    kr_put_int(b, "base_rows", e->base_rows);
+    kr_put_text(b, "base_ids", e->base_ids);
 }
 
 static void put_lock(kr_buf *b, const kr_ledger_entry *e) {
-    put_dec(b, "tolerance", e->contract.tolerance);
-    put_dec(b, "risk", e->contract.risk);
-    put_dec(b, "confidence", e->contract.confidence);
-    put_text(b, "method", e->method);
-    kr_buf_printf(b, ",\"family\":%s", e->family ? "true" : "false");
-    put_int(b, "looks", e->looks);
+    kr_put_dec(b, "tolerance", e->contract.tolerance);
+    kr_put_dec(b, "risk", e->contract.risk);
+    kr_put_dec(b, "confidence", e->contract.confidence);
+    kr_put_text(b, "method", e->method);
+    kr_put_bool(b, "family", e->family);
+    kr_put_int(b, "looks", e->looks);
     kr_buf_puts(b, ",\"sizes\":[");
     for (size_t i = 0; i < e->n_sizes; i++)
         kr_buf_printf(b, "%s%lld", i > 0 ? "," : "", (long long)e->size[i]);
@@ -86,21 +72,21 @@ static void put_lock(kr_buf *b, const kr_ledger_entry *e) {
         kr_json_put_dec(b, e->tolerance[i]);
     }
     kr_buf_puts(b, "]");
-    put_text(b, "order", e->order);
+    kr_put_text(b, "order", e->order);
 }
 
 static void put_confirm(kr_buf *b, const kr_ledger_entry *e) {
-    put_int(b, "lock", e->lock);
-    put_int(b, "look", e->look);
-    put_int(b, "file_rows", e->file_rows);
-    put_int(b, "tested_rows", e->tested_rows);
-    put_text(b, "rows", e->rows);
-    put_text(b, "outcomes", e->outcomes);
-    put_text(b, "file_ids", e->file_ids);
-    put_text(b, "file_outcomes", e->file_outcomes);
-    put_dec(b, "delta", e->delta);
-    put_text(b, "state", e->state);
-    put_text(b, "result", e->result);
+    kr_put_int(b, "lock", e->lock);
+    kr_put_int(b, "look", e->look);
+    kr_put_int(b, "file_rows", e->file_rows);
+    kr_put_int(b, "tested_rows", e->tested_rows);
+    kr_put_text(b, "rows", e->rows);
+    kr_put_text(b, "outcomes", e->outcomes);
+    kr_put_text(b, "file_ids", e->file_ids);
+    kr_put_text(b, "file_outcomes", e->file_outcomes);
+    kr_put_dec(b, "delta", e->delta);
+    kr_put_text(b, "state", e->state);
+    kr_put_text(b, "result", e->result);
 }
 
 /* The line without its hash and end. */
@@ -109,7 +95,7 @@ static void put_entry(kr_buf *b, const kr_ledger_entry *e, const char *prev) {
         put_start, put_lock, put_confirm};
     kr_buf_printf(b, "{\"n\":%lld,\"time\":\"%s\",\"kind\":\"%s\",\"kvrisk\":\"" KR_VERSION "\"",
                   (long long)e->number, e->time, kinds[e->kind]);
-    put_text(b, "prev", prev);
+    kr_put_text(b, "prev", prev);
     put[e->kind](b, e);
 }
 
