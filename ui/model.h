@@ -221,6 +221,8 @@ void kr_level_label(const kr_app *a, size_t method, int candidate, char out[32])
 
 /* --- update.c --------------------------------------------------------------------------------- */
 void kr_app_act(kr_app *a, kr_action act);
+void kr_app_prompt_key(kr_app *a, int key); /* while a prompt is open */
+kr_list *kr_app_filtered(kr_app *a);        /* the list that a filter is typed for */
 /* Both are one undo step, and false when refused. */
 bool kr_app_set_contract(kr_app *a, kr_contract c);
 bool kr_app_set(kr_app *a, kr_setting s);

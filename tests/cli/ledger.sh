@@ -4,24 +4,8 @@
 set -u
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-export XDG_STATE_HOME="$tmp/state"
-python=$([ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)
-cp tests/fixtures/prototype/mini-ruler.jsonl "$tmp/f.jsonl"
-f=$tmp/f.jsonl
-
-status() {
-    want=$1
-    shift
-    got=0
-    "$@" >"$tmp/out" 2>"$tmp/err" || got=$?
-    [ "$got" = "$want" ] || { echo "exit $got, expected $want: $*"; cat "$tmp/out" "$tmp/err"; exit 1; }
-}
-has() { grep -qF -- "$1" "$tmp/$2" || { echo "no '$1' in:"; cat "$tmp/$2"; exit 1; }; }
-lacks() { ! grep -qF -- "$1" "$tmp/$2" || { echo "'$1' in:"; cat "$tmp/$2"; exit 1; }; }
-field() { "$python" -c 'import json,sys
-v = json.load(open(sys.argv[1]))
-for k in sys.argv[2].split("."): v = v[k]
-print(v)' "$1" "$2"; }
+. tests/cli/lib.sh
+cp tests/fixtures/prototype/mini-ruler.jsonl "$f"
 
 # explore: only those rows, never LOCKED
 status 2 ./kvrisk lock "$f" --method keydiff

@@ -4,25 +4,14 @@
 set -u
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-export XDG_STATE_HOME="$tmp/state"
-python=$([ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)
-cp tests/fixtures/prototype/mini-ruler.jsonl "$tmp/f.jsonl"
-f=$tmp/f.jsonl
+. tests/cli/lib.sh
+cp tests/fixtures/prototype/mini-ruler.jsonl "$f"
 
-status() {
-    want=$1
-    shift
-    got=0
-    "$@" >"$tmp/out" 2>"$tmp/err" || got=$?
-    [ "$got" = "$want" ] || { echo "$now: exit $got, expected $want: $*"; cat "$tmp/out" "$tmp/err"; exit 1; }
-}
 look() { # whatever is certified
     ./kvrisk certify "$@" >"$tmp/out" 2>"$tmp/err"
     got=$?
     [ $got -eq 0 ] || [ $got -eq 3 ] || { echo "$now: cannot look"; cat "$tmp/err"; exit 1; }
 }
-has() { grep -qF -- "$1" "$tmp/$2" || { echo "$now: no '$1' in:"; cat "$tmp/$2"; exit 1; }; }
-lacks() { ! grep -qF -- "$1" "$tmp/$2" || { echo "$now: '$1' in:"; cat "$tmp/$2"; exit 1; }; }
 
 # make NAME EXPRESSIONS: a copy of the file with header h and rows r changed.
 make_copy() {

@@ -4,23 +4,8 @@
 set -u
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-export XDG_STATE_HOME="$tmp/state"
-python=$([ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)
-f=$tmp/f.jsonl
+. tests/cli/lib.sh
 
-status() {
-    want=$1
-    shift
-    got=0
-    "$@" >"$tmp/out" 2>"$tmp/err" || got=$?
-    [ "$got" = "$want" ] || { echo "$now: exit $got, expected $want: $*"; cat "$tmp/out" "$tmp/err"; exit 1; }
-}
-has() { grep -qF -- "$1" "$tmp/$2" || { echo "$now: no '$1' in:"; cat "$tmp/$2"; exit 1; }; }
-is() { [ "$1" = "$2" ] || { echo "$now: $1, expected $2"; exit 1; }; }
-field() { "$python" -c 'import json,sys
-v = json.load(open(sys.argv[1]))
-for k in sys.argv[2].split("."): v = v[k]
-print(v)' "$1" "$2"; }
 # begin N: a file of N requests in two tasks, no ledger
 begin() {
     rm -rf "$f" "$f.ledger" "$XDG_STATE_HOME"
