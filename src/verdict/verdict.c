@@ -1,66 +1,10 @@
-#include "verdict/verdict.h"
+#include "verdict/verdict_impl.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "risk/binomial.h"
-#include "risk/family.h"
-
-#define LIMITS_CACHE 4096 /* power of two */
-#define BOUND_CACHE 4096  /* power of two */
-#define TASK_CACHE 64     /* policies whose drops by task are kept, within TASK_BYTES */
-#define TASK_BYTES ((int64_t)96 << 20)
-
-typedef struct {
-    bool used;
-    kr_dec risk;
-    kr_level level;
-    kr_limits limits;
-} cached_limits;
-
-/* Upper and p of one count under one pair of limits: what a screen of candidates asks again and
- * again while only the tolerance moves. */
-typedef struct {
-    bool used;
-    int64_t events, n;
-    kr_dec risk;
-    kr_level level;
-    kr_candidate value;
-} cached_bound;
-
-typedef struct {
-    size_t policy;
-    kr_task_drops *drops; /* NULL: free */
-    unsigned long last;
-} cached_tasks;
-
-struct kr_analysis {
-    const kr_calib *c;
-    kr_analysis_options options;
-    kr_contract home, now;
-    kr_contract_source home_source;
-    kr_home declared_home; /* what of it was declared */
-    kr_declared declared;
-    kr_repeats repeats;
-    int64_t tolerance; /* nano-units */
-    bool family;       /* one error budget for the choice among all methods */
-    bool refused;
-    int64_t n, missing;
-    kr_limits limits;        /* alone: of every line; family: of a line at its starting share */
-    kr_line *line;           /* [methods] */
-    kr_limits *line_limits;  /* [methods] what each line was tested at in the end */
-    size_t *length;          /* [methods] candidates, one more where not all were published: a
-                                sequence that is not known to its end is never completed */
-    kr_family_member *point; /* [methods] the family at point_at, what kr_analysis_at asked last */
-    kr_contract point_at;
-    bool point_known;
-    cached_limits *limits_cache;
-    cached_bound *bound_cache;
-    cached_tasks tasks[TASK_CACHE];
-    size_t task_slots; /* of them in use: fewer for large sets */
-    unsigned long clock;
-};
 
 /* --- names ------------------------------------------------------------------------------------ */
 
@@ -91,7 +35,7 @@ static bool same(kr_dec a, kr_dec b) { return a.digits == b.digits && a.scale ==
 const kr_limits *kr_analysis_limits(const kr_analysis *a, kr_dec risk, kr_level level) {
     uint64_t h = mix(mix(mix(mix(mix(0, risk.digits), risk.scale), level.num.digits),
                          level.num.scale), level.den);
-    cached_limits *e = &a->limits_cache[h & (LIMITS_CACHE - 1)];
+    kr_cached_limits *e = &a->limits_cache[h & (KR_LIMITS_CACHE - 1)];
     if (!e->used || !same(e->risk, risk) || !same(e->level.num, level.num) ||
         e->level.den != level.den) {
         e->used = true;
@@ -110,10 +54,10 @@ static const kr_limits *limits_of(const kr_analysis *a, const kr_contract *k) {
 static kr_candidate bound_of(const kr_analysis *a, const kr_limits *limits, int64_t events) {
     uint64_t h = mix(mix(mix(mix((uint64_t)limits->n, events), limits->eps.digits),
                          limits->level.num.digits), limits->level.den);
-    cached_bound *e = &a->bound_cache[h & (BOUND_CACHE - 1)];
+    kr_cached_bound *e = &a->bound_cache[h & (KR_BOUND_CACHE - 1)];
     if (!e->used || e->events != events || e->n != limits->n || !same(e->risk, limits->eps) ||
         !same(e->level.num, limits->level.num) || e->level.den != limits->level.den) {
-        *e = (cached_bound){true, events, limits->n, limits->eps, limits->level,
+        *e = (kr_cached_bound){true, events, limits->n, limits->eps, limits->level,
                             kr_candidate_of(limits, events)};
     }
     return e->value;
@@ -151,8 +95,8 @@ kr_status kr_analysis_new(const kr_calib *c, kr_analysis_options options, kr_ana
         a->line_limits = calloc(methods, sizeof *a->line_limits);
         a->length = calloc(methods, sizeof *a->length);
         a->point = calloc(methods, sizeof *a->point);
-        a->limits_cache = calloc(LIMITS_CACHE, sizeof *a->limits_cache);
-        a->bound_cache = calloc(BOUND_CACHE, sizeof *a->bound_cache);
+        a->limits_cache = calloc(KR_LIMITS_CACHE, sizeof *a->limits_cache);
+        a->bound_cache = calloc(KR_BOUND_CACHE, sizeof *a->bound_cache);
     }
     if (a == NULL || a->line == NULL || a->line_limits == NULL || a->length == NULL ||
         a->point == NULL || a->limits_cache == NULL || a->bound_cache == NULL) {
@@ -163,8 +107,8 @@ kr_status kr_analysis_new(const kr_calib *c, kr_analysis_options options, kr_ana
     a->options = options;
     a->n = kr_calib_n(c, options.split);
     a->missing = kr_calib_any_missing(c, options.split);
-    int64_t slots = TASK_BYTES / (a->n * (int64_t)sizeof(int64_t));
-    a->task_slots = slots < 4 ? 4 : slots > TASK_CACHE ? TASK_CACHE : (size_t)slots;
+    int64_t slots = KR_TASK_BYTES / (a->n * (int64_t)sizeof(int64_t));
+    a->task_slots = slots < 4 ? 4 : slots > KR_TASK_CACHE ? KR_TASK_CACHE : (size_t)slots;
     for (size_t i = 0; i < kr_calib_methods(c); i++)
         a->length[i] = kr_calib_method(c, i)->count + kr_calib_meta_of(c)->partial;
     set_home(a);
@@ -185,7 +129,7 @@ kr_status kr_analysis_new(const kr_calib *c, kr_analysis_options options, kr_ana
 void kr_analysis_free(kr_analysis *a) {
     if (a == NULL)
         return;
-    for (size_t i = 0; i < TASK_CACHE; i++)
+    for (size_t i = 0; i < KR_TASK_CACHE; i++)
         kr_task_drops_free(a->tasks[i].drops);
     kr_declared_free(&a->declared);
     free(a->line);
@@ -623,95 +567,4 @@ void kr_level_text(const kr_calib *c, size_t method, int index, kr_buf *out) {
         kr_buf_printf(out, "thr %s", kr_dec_text(p->threshold, t));
     else
         kr_buf_puts(out, "?");
-}
-
-/* --- tasks ---------------------------------------------------------------------------------------------- */
-
-static kr_task_drops *drops_of(kr_analysis *a, size_t policy) {
-    cached_tasks *oldest = &a->tasks[0];
-    for (size_t i = 0; i < a->task_slots; i++) {
-        cached_tasks *t = &a->tasks[i];
-        if (t->drops != NULL && t->policy == policy) {
-            t->last = ++a->clock;
-            return t->drops;
-        }
-        if (oldest->drops != NULL && (t->drops == NULL || t->last < oldest->last))
-            oldest = t;
-    }
-    kr_task_drops *d = kr_task_drops_new(a->c, policy, a->options.split);
-    if (d == NULL)
-        return NULL;
-    kr_task_drops_free(oldest->drops);
-    *oldest = (cached_tasks){policy, d, ++a->clock};
-    return d;
-}
-
-/* The drop at quantile q (nearest rank), NaN when it is a missing one or there is none. */
-kr_status kr_analysis_task_rates(kr_analysis *a, size_t policy, double *rates, kr_error *err) {
-    kr_task_drops *d = kr_calib_tasks(a->c) == 0 ? NULL : drops_of(a, policy);
-    if (kr_calib_tasks(a->c) == 0)
-        return kr_fail(err, KR_EINVAL, "published counts have no requests and no tasks to show");
-    if (d == NULL)
-        return kr_fail(err, KR_ENOMEM, "out of memory");
-    for (size_t t = 0; t < kr_calib_tasks(a->c); t++) {
-        int64_t n = kr_task_drops_n(d, t);
-        rates[t] = n > 0 ? (double)kr_task_drops_events(d, t, a->tolerance) / (double)n : NAN;
-    }
-    return KR_OK;
-}
-
-bool kr_analysis_tasks_ready(const kr_analysis *a, size_t policy) {
-    for (size_t i = 0; i < TASK_CACHE; i++)
-        if (a->tasks[i].drops != NULL && a->tasks[i].policy == policy)
-            return true;
-    return false;
-}
-
-/* Smallest drop that so many tenths of the requests do not exceed. */
-static double quantile(const kr_task_drops *d, size_t task, int64_t tenths) {
-    int64_t n = kr_task_drops_n(d, task);
-    if (n == 0)
-        return NAN;
-    int64_t rank = (tenths * n + 9) / 10 - 1;
-    rank = rank < 0 ? 0 : rank >= n ? n - 1 : rank;
-    int64_t v = kr_task_drops_at(d, task, rank);
-    return v == INT64_MAX ? NAN : (double)v / (double)KR_NANO;
-}
-
-kr_status kr_analysis_tasks(kr_analysis *a, size_t policy, kr_task_row *rows, kr_error *err) {
-    size_t tasks = kr_calib_tasks(a->c);
-    if (tasks == 0)
-        return kr_fail(err, KR_EINVAL, "published counts have no requests and no tasks to show");
-    kr_task_drops *d = drops_of(a, policy);
-    int64_t *events = malloc(2 * tasks * sizeof *events);
-    kr_task_interval *in = malloc(tasks * sizeof *in);
-    kr_status st = KR_OK;
-    if (d == NULL || events == NULL || in == NULL)
-        st = kr_fail(err, KR_ENOMEM, "out of memory");
-    for (size_t t = 0; t < tasks && st == KR_OK; t++) {
-        events[t] = kr_task_drops_events(d, t, a->tolerance);
-        events[tasks + t] = kr_task_drops_n(d, t);
-    }
-    if (st == KR_OK)
-        st = kr_task_intervals(tasks, events, events + tasks, a->now.risk,
-                               kr_contract_level(&a->now, 1), KR_RULE_BONFERRONI, in, err);
-    for (size_t t = 0; t < tasks && st == KR_OK; t++) {
-        int64_t n = events[tasks + t];
-        rows[t] = (kr_task_row){
-            .task = t,
-            .n = n,
-            .events = events[t],
-            .missing = kr_task_drops_missing(d, t),
-            .rate = n > 0 ? (double)events[t] / (double)n : NAN,
-            .lower = in[t].lower,
-            .upper = in[t].upper,
-            .flag = in[t].flag,
-            .median = quantile(d, t, 5),
-            .p90 = quantile(d, t, 9),
-            .worst = quantile(d, t, 10),
-        };
-    }
-    free(events);
-    free(in);
-    return st;
 }
