@@ -3,20 +3,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static const char *const names[] = {
-    [KR_OK] = "ok",
-    [KR_EINVAL] = "invalid argument",
-    [KR_EIO] = "input/output error",
-    [KR_EFORMAT] = "bad file",
-    [KR_ENOMEM] = "out of memory",
-    [KR_ENUM] = "numeric failure",
-    [KR_ECANCELED] = "canceled",
-};
-
-const char *kr_status_name(kr_status s) {
-    return (unsigned)s < sizeof names / sizeof *names ? names[s] : "unknown status";
-}
-
 kr_status kr_fail(kr_error *err, kr_status code, const char *fmt, ...) {
     if (err == NULL)
         return code;

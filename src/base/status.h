@@ -18,9 +18,6 @@ typedef struct {
     char msg[512]; /* always NUL-terminated, one line */
 } kr_error;
 
-/* Name of a code for messages and logs; "unknown status" outside the enum. */
-const char *kr_status_name(kr_status s);
-
 /* Sets *err (may be NULL) and returns `code`, so call sites read `return kr_fail(...)`.
  * Line breaks and other control bytes in the formatted text become '?'. */
 kr_status kr_fail(kr_error *err, kr_status code, const char *fmt, ...)

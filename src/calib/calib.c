@@ -1,6 +1,5 @@
 #include "calib/calib.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,13 +177,6 @@ int64_t kr_calib_drop(const kr_calib *c, size_t policy, kr_split s, int64_t rank
     return run_at(policy_run(c, policy, s), rank);
 }
 
-double kr_calib_mean_drop(const kr_calib *c, size_t policy, kr_split s) {
-    const kr_part *p = &c->part[s];
-    if (p->sum_drop == NULL || p->n <= p->missing[policy])
-        return NAN;
-    return p->sum_drop[policy] / (double)(p->n - p->missing[policy]);
-}
-
 /* --- building the index ---------------------------------------------------------------------- */
 
 static int64_t wide_drop(const kr_row *r, int64_t utility) {
@@ -213,15 +205,6 @@ static void gather(const kr_calib *c, size_t policy, kr_split s, void *d) {
     }
 }
 
-static void summarise(kr_part *p, size_t policy, run r) {
-    size_t measured = run_above(r, INT64_MAX - 1);
-    double sum = 0;
-    for (size_t i = run_above(r, 0); i < measured; i++)
-        sum += (double)run_at(r, (int64_t)i);
-    p->missing[policy] = (int64_t)(r.n - measured);
-    p->sum_drop[policy] = sum / (double)KR_NANO;
-}
-
 static kr_status sort_part(kr_calib *c, kr_split s, kr_error *err) {
     kr_part *p = &c->part[s];
     size_t n = (size_t)p->n, width = c->wide ? sizeof(int64_t) : sizeof(int32_t);
@@ -240,7 +223,8 @@ static kr_status sort_part(kr_calib *c, kr_split s, kr_error *err) {
             kr_sort_i64((int64_t *)(void *)d, n, scratch);
         else
             kr_sort_i32((int32_t *)(void *)d, n, scratch);
-        summarise(p, j, policy_run(c, j, s));
+        /* Missing ones, INT64_MAX, come last. */
+        p->missing[j] = (int64_t)(n - run_above(policy_run(c, j, s), INT64_MAX - 1));
     }
     free(scratch);
     return KR_OK;
@@ -273,8 +257,7 @@ kr_status kr_calib_index(kr_calib *c, kr_error *err) {
         kr_part *p = &c->part[s];
         p->task_n = calloc(c->n_tasks + 1, sizeof *p->task_n);
         p->missing = calloc(c->m + 1, sizeof *p->missing);
-        p->sum_drop = calloc(c->m + 1, sizeof *p->sum_drop);
-        if (p->task_n == NULL || p->missing == NULL || p->sum_drop == NULL)
+        if (p->task_n == NULL || p->missing == NULL)
             return kr_fail(err, KR_ENOMEM, "out of memory");
     }
     for (size_t i = 0; i < c->rows; i++) {
@@ -307,7 +290,6 @@ void kr_calib_free(kr_calib *c) {
     for (int s = 0; s < 2; s++) {
         free(c->part[s].d);
         free(c->part[s].missing);
-        free(c->part[s].sum_drop);
         free(c->part[s].task_n);
     }
     free(c->realised);

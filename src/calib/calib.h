@@ -161,8 +161,6 @@ int64_t kr_calib_any_missing(const kr_calib *c, kr_split s);
 /* Ascending order statistic of the drop, rank 0..n-1; INT64_MAX where missing (they come last).
  * Kind calibration only. */
 int64_t kr_calib_drop(const kr_calib *c, size_t policy, kr_split s, int64_t rank);
-/* Mean of max(drop, 0) over requests without missing, in utility units; NaN when there is none. */
-double kr_calib_mean_drop(const kr_calib *c, size_t policy, kr_split s);
 
 /* Requests in file order, 0..kr_calib_rows-1 over both splits; 0 for kind counts. */
 size_t kr_calib_rows(const kr_calib *c);

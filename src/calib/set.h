@@ -39,7 +39,6 @@ typedef struct {
     int64_t n;
     void *d;
     int64_t *missing;   /* [m] */
-    double *sum_drop;   /* [m] of max(drop, 0), utility units */
     int64_t *task_n;    /* [tasks] */
     int64_t cluster_repeats;
 } kr_part;

@@ -121,10 +121,6 @@ kr_pool *kr_run_pool(const kr_run *r) {
     return r->pool;
 }
 
-const char *kr_run_kern(const kr_run *r) {
-    return r->kern->name;
-}
-
 /* ---- row by row ---- */
 
 /* Work on n rows in tiles of ROWS_PER_TILE. */

@@ -75,7 +75,6 @@ kr_pool *kr_run_pool(const kr_run *r);
 
 /* Bytes of work buffers that kr_run_new would take; pages never used cost nothing. */
 size_t kr_run_bytes(const kr_geometry *g, const kr_run_options *opt);
-const char *kr_run_kern(const kr_run *r); /* name of the kernels in use */
 
 /* Feeds n >= 1 tokens at positions kv->next onwards and appends them to kv.
  *

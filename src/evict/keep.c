@@ -48,10 +48,6 @@ void kr_keep_free(kr_keep *k) {
     free(k);
 }
 
-size_t kr_keep_count(const kr_keep *k, size_t layer, size_t head) {
-    return k->head[layer * k->heads + head].n;
-}
-
 kr_status kr_keep_check(const kr_keep *k, kr_error *err) {
     size_t total = 0;
     for (size_t i = 0; i < k->layers * k->heads; i++) {

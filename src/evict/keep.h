@@ -34,9 +34,6 @@ kr_status kr_keep_all(size_t layers, size_t heads, size_t n, unsigned flags, kr_
                       kr_error *err);
 void kr_keep_free(kr_keep *k); /* NULL is allowed */
 
-/* Entries kept of one head. */
-size_t kr_keep_count(const kr_keep *k, size_t layer, size_t head);
-
 /* Lists ascending, unique, in range, none empty; KR_ENUM with a sentence otherwise. */
 kr_status kr_keep_check(const kr_keep *k, kr_error *err);
 

@@ -51,8 +51,6 @@ kr_status kr_graph_new(size_t m, kr_graph **out, kr_error *err) {
     return KR_OK;
 }
 
-size_t kr_graph_size(const kr_graph *g) { return g->m; }
-
 void kr_graph_set_weight(kr_graph *g, size_t i, kr_ratio w) { g->weight[i] = w; }
 
 void kr_graph_set_edge(kr_graph *g, size_t from, size_t to, kr_ratio share) {

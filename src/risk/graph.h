@@ -22,7 +22,6 @@ typedef struct kr_graph kr_graph;
 kr_status kr_graph_new(size_t m, kr_graph **out, kr_error *err);
 void kr_graph_free(kr_graph *g);
 
-size_t kr_graph_size(const kr_graph *g);
 void kr_graph_set_weight(kr_graph *g, size_t i, kr_ratio w);
 void kr_graph_set_edge(kr_graph *g, size_t from, size_t to, kr_ratio share);
 kr_ratio kr_graph_weight(const kr_graph *g, size_t i);

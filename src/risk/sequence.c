@@ -92,8 +92,3 @@ const char *kr_verdict_name(kr_verdict v) {
     static const char *const names[] = {"untested", "pass", "stop"};
     return names[v];
 }
-
-const char *kr_sequence_status_name(kr_sequence_status s) {
-    static const char *const names[] = {"ok", "cannot_certify", "undecided"};
-    return names[s];
-}

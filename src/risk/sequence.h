@@ -71,6 +71,5 @@ kr_status kr_sequence_certify(const kr_limits *lim, size_t m, const int64_t *eve
 kr_candidate kr_candidate_of(const kr_limits *lim, int64_t events);
 
 const char *kr_verdict_name(kr_verdict v);                 /* "pass", "stop", "untested" */
-const char *kr_sequence_status_name(kr_sequence_status s); /* "ok", "cannot_certify", "undecided" */
 
 #endif
